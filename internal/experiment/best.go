@@ -24,7 +24,8 @@ type Over struct {
 	Policy  string `json:"policy"`
 	Setting string `json:"setting"`
 	// Ratio is adaptive's time to the target over the other's: the median of the
-	// seeds', with their Range; 0 where adaptive did not reach it.
+	// seeds', with their Range; 0 where adaptive did not reach it. The least of the Range is 0,
+	// too, where it did and the other did not.
 	Ratio float64    `json:"ratio"`
 	Range [2]float64 `json:"range"`
 	// Behind says that it is slower by more than 5 %.
@@ -203,7 +204,7 @@ func (c *contest) compare(ctx context.Context, nodes int, ones []*Row) ([]*Row, 
 	}
 	merged := make([]*Row, len(rows))
 	for i := range rows {
-		merged[i] = mergedRow(slices.Clone(rows[i]))
+		merged[i] = mergedRow(rows[i])
 	}
 	for i := range mine {
 		merged[i].Over = over(rows[i], rows[mine:], merged[mine:])

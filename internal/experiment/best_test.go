@@ -185,6 +185,22 @@ func TestATimeToTheTargetThatWasMissedIsTheLongest(t *testing.T) {
 	if m := mergedRow(rows(0, 7, 0)); m.ToTarget != 0 {
 		t.Errorf("two of three missed it, and it is reached after %v", m.ToTarget)
 	}
+	if m := mergedRow(rows(7, 0)); m.ToTarget != 0 {
+		t.Errorf("one of two missed it, and it is reached after %v", m.ToTarget)
+	}
+}
+
+// The rows of one node are by seed, and each run is compared with that of its own.
+func TestMediansLeaveRowsInTheOrderOfTheSeeds(t *testing.T) {
+	rows := []*Row{{Epoch: 3, Speedup: 2, Effective: 0}, {Epoch: 1, Speedup: 6, Effective: 4}}
+	first := rows[0]
+	m := mergedRow(rows)
+	if rows[0] != first {
+		t.Error("the rows were sorted")
+	}
+	if m.Epoch != 3 || m.Speedup != 2 || m.Effective != 0 {
+		t.Errorf("of two seeds %v, %v and %v, want what the worse one has", m.Epoch, m.Speedup, m.Effective)
+	}
 }
 
 // On data of its own, "best" trains with the settings of "godwit train", other experiments with theirs.

@@ -79,8 +79,9 @@ type Lab struct {
 	// a task and a number of nodes.
 	Budget int
 
-	sizes   []size // of the tasks of "best"
-	telling *sync.Mutex
+	sizes      []size          // of the tasks of "best"
+	batchSteps []time.Duration // of the batches of "sketch", where they were measured
+	telling    *sync.Mutex
 }
 
 func (l *Lab) progress(what string) {

@@ -83,7 +83,9 @@ func (r *Report) Print(w io.Writer) error {
 		step = fmt.Sprintf("step %v of computation", r.Step)
 	}
 	fmt.Fprintf(w, "%s: %s\n%s, seed %d\n", r.Name, r.Task, step, r.Seed)
+	first := "" // seed has this target; each other one has its own
 	if r.Seeds > 1 {
+		first = ", of the first seed"
 		fmt.Fprintf(w, "medians [least, most] of the seeds %d … %d\n", r.Seed, r.Seed+uint64(r.Seeds)-1)
 	}
 	if r.Step > 0 {
@@ -93,9 +95,9 @@ func (r *Report) Print(w io.Writer) error {
 	case r.Goal != "":
 		fmt.Fprintf(w, "the target is %s\n", r.Goal)
 	case r.Objective != 0:
-		fmt.Fprintf(w, "the objective is %.6g an example, where it is without delay after some passes\n", r.Objective)
+		fmt.Fprintf(w, "the objective is %.6g an example%s, where it is without delay after some passes\n", r.Objective, first)
 	case r.Target != 0:
-		fmt.Fprintf(w, "quality is %s; the target is %.4g, by nine tenths as good as the best of one node\n", r.Metric, r.Target)
+		fmt.Fprintf(w, "quality is %s; the target is %.4g%s, by nine tenths as good as the best of one node\n", r.Metric, r.Target, first)
 	case r.Metric != "":
 		fmt.Fprintf(w, "quality is %s; the target is by nine tenths as good as the best of one node\n", r.Metric)
 	}

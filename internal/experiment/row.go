@@ -17,7 +17,7 @@ type Row struct {
 	// which it was the fastest.
 	Task    string `json:"task,omitempty"`
 	Setting string `json:"setting,omitempty"`
-	// Tried is how many settings were tried, Step what a step computed, and Target the
+	// Tried is how many settings were tried, Step what a step computed, of "sketch" as well, and Target the
 	// quality that the row is timed to, which is another one for each seed.
 	Tried  int           `json:"tried,omitempty"`
 	Step   time.Duration `json:"step_ns,omitempty"`

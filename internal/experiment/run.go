@@ -65,12 +65,12 @@ type Report struct {
 	Cores int         `json:"cores"` // 0: as many as workers
 	// Metric is the quality that rows tell, Target what they are timed to: nine
 	// tenths of the best of one node's epochs, or, of an error, the best by nine
-	// tenths. Where data differ between rows, Target is 0, and each row is timed to
-	// its own.
+	// tenths. Each seed has its own, and this one is the first's. Where data differ
+	// between rows, Target is 0, and each row is timed to its own.
 	Metric        string  `json:"metric,omitempty"`
 	LowerIsBetter bool    `json:"lower_is_better,omitempty"`
 	Target        float64 `json:"target,omitempty"`
-	// Objective is what "delay" times to, an example's.
+	// Objective is what "delay" times to, an example's, of the first seed.
 	Objective float64 `json:"objective,omitempty"`
 	// Goal is what "best" times to.
 	Goal string `json:"goal,omitempty"`
@@ -110,7 +110,7 @@ func Run(ctx context.Context, name string, l Lab) (*Report, error) {
 		if reports = append(reports, r); err != nil {
 			return merged(reports), err
 		}
-		l.Step = one.Step // is measured once
+		l.Step, l.batchSteps = one.Step, one.batchSteps // are measured once
 	}
 	return merged(reports), nil
 }

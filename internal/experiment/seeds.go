@@ -16,11 +16,13 @@ type Range struct {
 }
 
 // merged makes one report of those of several seeds: each row is that of the seed
-// whose epochs took the median time, with the medians and ranges of the figures that
-// are compared. A report that is shorter, because the run was ended, is left out.
+// whose epochs took the median time, the longer one of two, with the medians and ranges of the figures that
+// are compared. A report that has fewer rows or plots, because the run was ended, is left out.
 func merged(reports []*Report) *Report {
 	first := reports[0]
-	whole := slices.DeleteFunc(slices.Clone(reports), func(r *Report) bool { return len(r.Rows) != len(first.Rows) })
+	whole := slices.DeleteFunc(slices.Clone(reports), func(r *Report) bool {
+		return len(r.Rows) != len(first.Rows) || len(r.plots) != len(first.plots)
+	})
 	if len(whole) < 2 {
 		return first
 	}
@@ -41,18 +43,19 @@ func merged(reports []*Report) *Report {
 	return &m
 }
 
+// mergedRow leaves the rows in their order.
 func mergedRow(rows []*Row) *Row {
 	if len(rows) == 1 {
 		return rows[0]
 	}
-	slices.SortStableFunc(rows, func(a, b *Row) int { return cmp.Compare(a.Epoch, b.Epoch) })
-	m := *rows[(len(rows)-1)/2]
+	sorted := slices.SortedStableFunc(slices.Values(rows), func(a, b *Row) int { return cmp.Compare(a.Epoch, b.Epoch) })
+	m := *sorted[len(rows)/2]
 	g := &Range{}
-	m.Epoch, g.Epoch = middle(rows, func(r *Row) time.Duration { return r.Epoch })
-	m.Speedup, g.Speedup = middle(rows, func(r *Row) float64 { return r.Speedup })
-	m.Effective, g.Effective = middle(rows, func(r *Row) float64 { return r.Effective })
-	m.Quality, g.Quality = middle(rows, func(r *Row) float64 { return r.Quality })
-	m.ToTarget, g.ToTarget = middle(rows, func(r *Row) time.Duration {
+	m.Epoch, g.Epoch = middle(rows, true, func(r *Row) time.Duration { return r.Epoch })
+	m.Speedup, g.Speedup = middle(rows, false, func(r *Row) float64 { return r.Speedup })
+	m.Effective, g.Effective = middle(rows, false, func(r *Row) float64 { return r.Effective })
+	m.Quality, g.Quality = middle(rows, m.lowerIsBetter, func(r *Row) float64 { return r.Quality })
+	m.ToTarget, g.ToTarget = middle(rows, true, func(r *Row) time.Duration {
 		if r.ToTarget == 0 {
 			return never
 		}
@@ -67,14 +70,18 @@ func mergedRow(rows []*Row) *Row {
 	return &m
 }
 
-// middle returns the median of a figure, the lower one of two, and its range.
-func middle[T cmp.Ordered](rows []*Row, of func(*Row) T) (median T, ends [2]T) {
+// middle returns the median of a figure, the worse one of two, and its range.
+func middle[T cmp.Ordered](rows []*Row, lowerIsBetter bool, of func(*Row) T) (median T, ends [2]T) {
 	var xs []T
 	for _, r := range rows {
 		xs = append(xs, of(r))
 	}
 	slices.Sort(xs)
-	return xs[(len(xs)-1)/2], [2]T{xs[0], xs[len(xs)-1]}
+	at := (len(xs) - 1) / 2
+	if lowerIsBetter {
+		at = len(xs) / 2
+	}
+	return xs[at], [2]T{xs[0], xs[len(xs)-1]}
 }
 
 // mergedPlot has the medians of the points of the reports' plots of a number.

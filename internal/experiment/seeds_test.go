@@ -1,7 +1,10 @@
 package experiment
 
 import (
+	"context"
+	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -53,6 +56,44 @@ func TestAnExperimentRunsItsSeeds(t *testing.T) {
 	for _, row := range r.Rows {
 		if g := row.Range; g == nil || g.Epoch[0] > row.Epoch || row.Epoch > g.Epoch[1] || g.Epoch[0] == g.Epoch[1] {
 			t.Errorf("%+v, %+v", row, g)
+		}
+	}
+}
+
+// What an interrupt leaves of a seed has other rows, at other places, even where it has as many.
+func TestASeedThatWasInterruptedIsLeftOut(t *testing.T) {
+	l := tiny()
+	l.Policies, l.Nodes, l.Seeds = []placement.Policy{placement.Static}, []int{2}, 2
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	runs := 0
+	l.Progress = func(string) {
+		if runs++; runs == 6 { // of three each
+			cancel()
+		}
+	}
+	r, err := Run(ctx, "scaling", l)
+	if !errors.Is(err, context.Canceled) || r.Seeds != 1 || len(r.Rows) != 2 || r.Rows[0].Nodes != 2 || r.Rows[0].Range != nil {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// Batches of each size compute what was measured of them, under every seed.
+func TestStepsOfBatchesAreMeasuredOnce(t *testing.T) {
+	l := tiny()
+	l.Step, l.Nodes, l.telling = 0, []int{1}, new(sync.Mutex)
+	var rows [2][]*Row
+	for seed := range rows {
+		one, r := l, &Report{}
+		one.Seed += uint64(seed)
+		if err := inserts(context.Background(), &one, r); err != nil {
+			t.Fatal(err)
+		}
+		l.Step, l.batchSteps, rows[seed] = one.Step, one.batchSteps, r.Rows
+	}
+	for i, row := range rows[0] {
+		if row.Step <= 0 || row.Step != rows[1][i].Step {
+			t.Errorf("a step of %d items computes %v under one seed, and %v under another", row.Batch, row.Step, rows[1][i].Step)
 		}
 	}
 }

@@ -18,7 +18,12 @@ var sketchColumns = []column{
 	{"batch", func(r *Row) string { return fmt.Sprint(r.Batch) }},
 	{"M inserts/s", func(r *Row) string { return fmt.Sprintf("%.2f", r.Inserts/1e6) }},
 	{"of a worker", func(r *Row) string { return fmt.Sprintf("%.3f", r.Inserts/1e6/float64(r.Nodes*r.Workers)) }},
-	{"speed-up", func(r *Row) string { return fmt.Sprintf("%.2f", r.Speedup) }},
+	{"speed-up", func(r *Row) string {
+		if r.Speedup == 0 {
+			return "-"
+		}
+		return fmt.Sprintf("%.2f", r.Speedup)
+	}},
 	{"waiting", func(r *Row) string { return fmt.Sprintf("%.1f %%", 100*r.Waiting) }},
 	{"bytes/insert", func(r *Row) string { return fmt.Sprintf("%.1f", r.BytesPerInsert) }},
 	{"bits/remote cell", func(r *Row) string {
@@ -47,23 +52,15 @@ func inserts(ctx context.Context, l *Lab, r *Report) error {
 	if err != nil {
 		return err
 	}
-	works, steps := make([]*work, len(l.Batches)), make([]time.Duration, len(l.Batches))
+	works := make([]*work, len(l.Batches))
 	for i, b := range l.Batches {
 		if works[i], err = l.load(settings(b)); err != nil {
 			return err
 		}
-		switch {
-		case l.Real != nil:
-		case l.Step > 0: // is that of the first batch
-			steps[i] = l.Step * time.Duration(b) / time.Duration(l.Batches[0])
-		default:
-			l.progress(fmt.Sprintf("measuring a step of %d items", b))
-			if steps[i], err = l.calibrate(ctx, works[i]); err != nil {
-				return err
-			}
-		}
 	}
-	l.Step = steps[0]
+	if err := l.stepsOf(ctx, works); err != nil {
+		return err
+	}
 	r.Task = fmt.Sprintf("sketch, %d × %d cells: %s; %s", l.Sketch.Depth, l.Sketch.Width, works[0].task.Summary(), l.where(l.Nodes[len(l.Nodes)-1], l.Workers))
 	policies := l.Policies
 	if policies == nil {
@@ -73,14 +70,14 @@ func inserts(ctx context.Context, l *Lab, r *Report) error {
 	err = l.each(ctx, len(rows), func(ctx context.Context, i int) error {
 		p, b, nodes := policies[i/(len(l.Nodes)*len(works))], i/len(l.Nodes)%len(works), l.Nodes[i%len(l.Nodes)]
 		compute := l.Compute(l.Workers)
-		compute.Step = steps[b]
+		compute.Step = l.batchSteps[b]
 		o, err := l.run(ctx, &program{what: fmt.Sprintf("%s, %d nodes, batches of %d", p.Name(), nodes, l.Batches[b]), work: works[b], nodes: nodes, workers: l.Workers,
 			policy: p, network: network, compute: compute, epochs: 1, tested: true})
 		if err != nil {
 			return err
 		}
 		e := o.epochs[0]
-		row := &Row{Policy: p.Name(), Network: "10g", Nodes: nodes, Workers: l.Workers, Zipf: l.Exponent, Batch: l.Batches[b], Epoch: e.took}
+		row := &Row{Policy: p.Name(), Network: "10g", Nodes: nodes, Workers: l.Workers, Zipf: l.Exponent, Batch: l.Batches[b], Step: l.batchSteps[b], Epoch: e.took}
 		row.count(e.did)
 		items := float64(l.Sketch.Stream.Items)
 		row.Inserts, row.BytesPerInsert, row.SentBytes = items/e.took.Seconds(), float64(e.did.SentBytes)/items, e.did.SentBytes
@@ -101,7 +98,9 @@ func inserts(ctx context.Context, l *Lab, r *Report) error {
 		first := rest[0]
 		for _, row := range rest[:len(l.Nodes)] {
 			if row != nil && first != nil {
-				row.Speedup = row.Inserts / first.Inserts
+				if first.Nodes == 1 {
+					row.Speedup = row.Inserts / first.Inserts
+				}
 				r.Rows = append(r.Rows, row)
 				s.Y = append(s.Y, row.Inserts/1e6)
 			}
@@ -110,4 +109,27 @@ func inserts(ctx context.Context, l *Lab, r *Report) error {
 	}
 	r.plots = []Plot{plot}
 	return err
+}
+
+// stepsOf finds what a step computes with each size of batches, whose works these are, unless another
+// seed has: in proportion to the items, where Lab.Step gives that of the first size, or measured.
+func (l *Lab) stepsOf(ctx context.Context, works []*work) (err error) {
+	if l.batchSteps != nil {
+		return nil
+	}
+	steps := make([]time.Duration, len(works))
+	for i, b := range l.Batches {
+		switch {
+		case l.Real != nil:
+		case l.Step > 0:
+			steps[i] = l.Step * time.Duration(b) / time.Duration(l.Batches[0])
+		default:
+			l.progress(fmt.Sprintf("measuring a step of %d items", b))
+			if steps[i], err = l.calibrate(ctx, works[i]); err != nil {
+				return err
+			}
+		}
+	}
+	l.Step, l.batchSteps = steps[0], steps
+	return nil
 }
