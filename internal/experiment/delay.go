@@ -3,10 +3,12 @@ package experiment
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/sim"
+	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/task"
 )
 
@@ -23,7 +25,10 @@ var delayColumns = []column{
 	{"delay", func(r *Row) string { return fmt.Sprint(r.Delay) }},
 	{"passes", func(r *Row) string { return fmt.Sprint(r.Passes) }},
 	{"to objective", func(r *Row) string {
-		if r.ToTarget == 0 {
+		switch {
+		case r.ToTarget == 0 && r.Diverged:
+			return "diverged"
+		case r.ToTarget == 0:
 			return "not reached"
 		}
 		return r.ToTarget.Round(100 * time.Microsecond).String()
@@ -79,7 +84,7 @@ func delay(ctx context.Context, l *Lab, r *Report) error {
 		for _, row := range rows {
 			if row != nil {
 				r.Rows = append(r.Rows, row)
-				t.Y, w.Y = append(t.Y, row.ToTarget.Seconds()), append(w.Y, 100*row.Waiting)
+				t.Y, w.Y = append(t.Y, untilReached(row.ToTarget)), append(w.Y, 100*row.Waiting)
 			}
 		}
 		times.Series, waits.Series = append(times.Series, t), append(waits.Series, w)
@@ -89,6 +94,14 @@ func delay(ctx context.Context, l *Lab, r *Report) error {
 	}
 	r.plots = []Plot{times, waits}
 	return nil
+}
+
+// untilReached is a time to a target for a plot, in seconds: one that was not reached takes for ever.
+func untilReached(d time.Duration) float64 {
+	if d == 0 {
+		return math.Inf(1)
+	}
+	return d.Seconds()
 }
 
 // delays runs all delays, where steps vary by a share.
@@ -112,6 +125,9 @@ func (l *Lab) delays(ctx context.Context, r *Report, settings func(delay int) *t
 		return delayRow(o, delay, nodes, workers, spread), nil
 	}
 	none, err := try(ctx, 0, l.Passes, nil)
+	if err == nil && none.Diverged {
+		err = fmt.Errorf("experiment: with no delay there is no objective: %w", train.ErrDiverged)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +167,7 @@ func (l *Lab) where(nodes, workers int) string {
 // delayRow is what a run came to. The first pass, in which rows come to the
 // nodes of those who change them, does not count for means.
 func delayRow(o *outcome, delay, nodes, workers int, spread float64) *Row {
-	r := &Row{Policy: placement.Adaptive.Name(), Nodes: nodes, Workers: workers, Delay: delay, Spread: spread}
+	r := &Row{Policy: placement.Adaptive.Name(), Nodes: nodes, Workers: workers, Delay: delay, Spread: spread, Diverged: o.diverged}
 	for _, e := range o.epochs {
 		r.Curve = append(r.Curve, Point{Seconds: e.elapsed.Seconds(), Loss: e.loss})
 	}

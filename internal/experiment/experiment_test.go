@@ -12,8 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-ps/godwit/job"
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/sampling"
+	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/task"
 )
 
@@ -160,11 +162,50 @@ func TestALongerDelayWaitsLessAndTakesMorePasses(t *testing.T) {
 	}
 }
 
+// With a delay the model is worse after each pass, until its loss is no number.
+func TestARunThatDivergesReachesNothing(t *testing.T) {
+	l := tiny()
+	l.OnReal(func(_ context.Context, spec job.Spec, _ <-chan struct{}, tell func(job.Event)) (*job.Result, error) {
+		delay := spec.Task.(*task.Linear).ByBlocks.Delay
+		for pass := range spec.Options.Epochs {
+			loss := 1 / float64(pass+1)
+			if delay > 0 {
+				loss = float64(pass + 1)
+			}
+			tell(job.Event{Epoch: &job.Epoch{Epoch: pass + 1, Seconds: 1, Loss: loss}})
+			if delay > 0 && pass == 2 {
+				return nil, train.ErrDiverged
+			}
+		}
+		return &job.Result{}, nil
+	})
+	r := run(t, "delay", l)
+	none, long := r.Rows[0], r.Rows[1]
+	if none.ToTarget == 0 || long.ToTarget != 0 || long.Effective != 0 || !long.Diverged || long.Loss != 3 {
+		t.Errorf("without delay %v; with one %+v", none.ToTarget, long)
+	}
+	var out strings.Builder
+	if err := r.Print(&out); err != nil || !strings.Contains(out.String(), "diverged") {
+		t.Errorf("%v:\n%s", err, out.String())
+	}
+	var picture bytes.Buffer
+	if err := r.plots[0].SVG(&picture); err != nil || strings.Count(picture.String(), "<circle") != 1 || strings.Contains(picture.String(), "Inf") {
+		t.Errorf("times to the objective, of which there is one: %v\n%s", err, &picture)
+	}
+}
+
 func TestMoreNodesInsertMoreAndLoseNothing(t *testing.T) {
 	r := run(t, "sketch", tiny())
 	for _, row := range r.Rows {
 		if row.TooSmall != 0 || row.Inserts <= 0 || row.Nodes > 1 && (row.Speedup <= 1 || row.SentBytes == 0) {
 			t.Errorf("%+v", row)
+		}
+	}
+	l := tiny()
+	l.Nodes = []int{2}
+	for _, row := range run(t, "sketch", l).Rows {
+		if row.Speedup != 0 {
+			t.Errorf("%v times as fast as one node, which was not run", row.Speedup)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/godwit-ps/godwit/filter"
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/sim"
+	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/task"
 )
 
@@ -154,6 +155,9 @@ func filters(ctx context.Context, l *Lab, r *Report) error {
 				policy: f.policy, network: network, compute: compute, epochs: f.epochs(l), tested: true, hash: &hashes[i]})
 			if err != nil {
 				return err
+			}
+			if o.diverged {
+				return fmt.Errorf("experiment: %s, filters: %s: %w", f.name, s.name(), train.ErrDiverged)
 			}
 			rows[i] = filteredRow(o, f, s, l.Most)
 			return nil

@@ -17,7 +17,7 @@ type Plot struct {
 	Bars              bool
 }
 
-// A Series has a value for each tick.
+// A Series has a value for each tick; an infinite one is of what never came, and is left out.
 type Series struct {
 	Name string
 	Y    []float64
@@ -59,7 +59,9 @@ func (p *Plot) axis(b *bytes.Buffer) float64 {
 	most := 0.0
 	for _, s := range p.Series {
 		for _, y := range s.Y {
-			most = max(most, y)
+			if !math.IsInf(y, 0) {
+				most = max(most, y)
+			}
 		}
 	}
 	step := nice(most / 5)
@@ -101,10 +103,15 @@ func (p *Plot) x(i int) float64 { return left + frameW*(float64(i)+0.5)/float64(
 func (p *Plot) lines(b *bytes.Buffer, most float64) {
 	for i, s := range p.Series {
 		c := colours[i%len(colours)]
-		d := ""
+		d, to := "", 'M' // the next point begins a line, or goes on with it
 		for j, y := range s.Y {
+			if math.IsInf(y, 0) {
+				to = 'M'
+				continue
+			}
 			x, y := p.x(j), top+frameH*(1-y/most)
-			d += fmt.Sprintf("%c%.1f %.1f ", "ML"[min(j, 1)], x, y)
+			d += fmt.Sprintf("%c%.1f %.1f ", to, x, y)
+			to = 'L'
 			fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="%d" fill="%s"/>`+"\n", x, y, dotRadius, c)
 		}
 		fmt.Fprintf(b, `<path d="%s" fill="none" stroke="%s" stroke-width="2"/>`+"\n", d, c)

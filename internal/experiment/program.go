@@ -64,7 +64,7 @@ type outcome struct {
 	test     job.Metrics
 	metric   string // what quality is
 	lower    bool   // … which is an error
-	diverged bool
+	diverged bool   // in the epoch after the last of epochs
 	messages uint64 // of simulated nodes
 }
 
@@ -82,7 +82,6 @@ func (l *Lab) run(ctx context.Context, p *program) (*outcome, error) {
 	}
 	o, err := do(ctx, p)
 	if errors.Is(err, train.ErrDiverged) && len(o.epochs) > 0 {
-		o.epochs[len(o.epochs)-1].loss = 0 // no number, so nothing to show
 		o.diverged, err = true, nil
 	}
 	if err != nil {

@@ -226,3 +226,18 @@ func TestAdaptiveStandsBesideTheBestOfTheOthers(t *testing.T) {
 		}
 	}
 }
+
+func TestARatioSaysWhoMissedTheTarget(t *testing.T) {
+	for want, o := range map[string]Over{
+		"0.50":                                      {Ratio: 0.5, Range: [2]float64{0.5, 0.5}},
+		"0.50 [0.25, 0.75]":                         {Ratio: 0.5, Range: [2]float64{0.25, 0.75}},
+		"0.50 [0.25, not reached]":                  {Ratio: 0.5, Range: [2]float64{0.25, 0}},
+		"0.50 [the other not reached, 0.75]":        {Ratio: 0.5, Range: [2]float64{0, 0.75}},
+		"0.50 [the other not reached, not reached]": {Ratio: 0.5},
+		"not reached":                               {},
+	} {
+		if got := o.String(); got != want {
+			t.Errorf("%+v is %q, want %q", o, got, want)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package experiment
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -54,9 +55,13 @@ func (o *Over) String() string {
 		}
 		return fmt.Sprintf("%.2f", x)
 	}
-	s := show(o.Ratio)
-	if o.Range[0] != o.Range[1] {
-		s += fmt.Sprintf(" [%s, %s]", show(o.Range[0]), show(o.Range[1]))
+	s, least := show(o.Ratio), show(o.Range[0])
+	missed := o.Ratio > 0 && o.Range[0] == 0
+	if missed {
+		least = "the other not reached"
+	}
+	if missed || o.Range[0] != o.Range[1] {
+		s += fmt.Sprintf(" [%s, %s]", least, show(o.Range[1]))
 	}
 	return s
 }
@@ -141,8 +146,8 @@ func overs(r *Report, nodes []int) Plot {
 			if !slices.Contains(p.Ticks, row.Task) {
 				p.Ticks = append(p.Ticks, row.Task)
 			}
-			ratio := 0.0 // there is none
-			if row.Over != nil {
+			ratio := math.Inf(1) // adaptive did not reach the target, or no other did
+			if row.Over != nil && row.Over.Ratio > 0 {
 				ratio = row.Over.Ratio
 			}
 			s.Y = append(s.Y, ratio)
