@@ -70,13 +70,13 @@ constants are charged. --costs takes what "godwit bench --costs" measured.`,
 		},
 	}
 	g := cli.NewGroup("Experiment")
-	g.StringVar(&e.choice.Task, "task", "", "`name` of what is trained (default: kge, of best all; timing, delay, filters and sketch have programs of their own): "+strings.Join(experiment.Tasks(), ", "))
+	g.StringVar(&e.choice.Task, "task", "", "`name` of what is trained (default: kge, of best all; not of timing, delay, filters and sketch, which have programs of their own): "+strings.Join(experiment.Tasks(), ", "))
 	g.StringVarP(&e.data, "data", "d", "", "file or `folder` of the data (default: they are generated); best then trains with the settings of \"godwit train\"")
 	g.BoolVar(&e.choice.Quick, "quick", false, "a smaller task on fewer workers, for a first look")
 	g.StringVar(&e.calls, "calls", string(experiment.Batched), "how the program accesses the server, a `kind`: batched, all keys of a step in a call, or single, one key a call and one example a step, as programs for Lapse, NuPS and AdaPM do")
 	g.DurationVar(&e.step, "step", 0, "what a training step computes, as a `duration` (default: measured)")
 	g.IntVarP(&e.choice.Epochs, "epochs", "e", 0, "`number` of passes over the data (default: the task's); the first does not count for the mean")
-	g.Policies(&e.policies, "compare these only: `names` by commas (default: all; timing and sampling are always adaptive)")
+	g.Policies(&e.policies, "compare these only: `names` by commas (default: all, of sketch adaptive; not of timing, sampling, delay and filters, which have theirs)")
 	g.Uint64Var(&e.seed, "seed", 1, "decides data, first values, samples and the network's jitter")
 	g.IntVar(&e.choice.Dim, "dim", 0, "`floats` of a row (default: 32, of mf 16); measure the step again")
 	g.StringVar(&e.costs, "costs", "", "`file` of what simulated nodes are charged, as \"godwit bench --costs\" prints it")
@@ -93,9 +93,43 @@ constants are charged. --costs takes what "godwit bench --costs" measured.`,
 	return cmd
 }
 
+// useless are the flags that an experiment has no use for, by its name; simulation those that matter to
+// simulated nodes only.
+var (
+	useless = map[string][]string{
+		"scaling":    {"budget"},
+		"techniques": {"budget"},
+		"timing":     {"task", "data", "calls", "epochs", "policies", "dim", "nodes", "budget"},
+		"skew":       {"budget"},
+		"sampling":   {"policies", "budget"},
+		"delay":      {"task", "calls", "epochs", "policies", "dim", "budget"},
+		"filters":    {"task", "data", "calls", "epochs", "policies", "dim", "budget"},
+		"sketch":     {"task", "calls", "epochs", "dim", "budget"},
+	}
+	simulation = []string{"step", "costs", "cores", "parallel"}
+)
+
+// useful refuses flags that would change nothing.
+func (e *experiments) useful(cmd *cobra.Command, name string) error {
+	for _, flag := range useless[name] {
+		if cmd.Flags().Changed(flag) {
+			return fmt.Errorf("--%s: %s has no use for it", flag, name)
+		}
+	}
+	for _, flag := range simulation {
+		if e.real && cmd.Flags().Changed(flag) {
+			return fmt.Errorf("--%s is for simulated nodes: leave it or --real out", flag)
+		}
+	}
+	return nil
+}
+
 func (e *experiments) run(cmd *cobra.Command, name string) error {
 	if !slices.Contains(experiment.Names(), name) {
 		return fmt.Errorf("no experiment %q, there are %s", name, strings.Join(experiment.Names(), ", "))
+	}
+	if err := e.useful(cmd, name); err != nil {
+		return err
 	}
 	if e.step < 0 || min(e.choice.Epochs, e.cores, e.seeds, e.budget) < 0 {
 		return fmt.Errorf("--step %v, --epochs %d, --cores %d, --seeds %d, --budget %d: want more than 0", e.step, e.choice.Epochs, e.cores, e.seeds, e.budget)
@@ -106,9 +140,6 @@ func (e *experiments) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	l.Data, l.Seed, l.Step, l.Parallel, l.Cores = e.data, e.seed, e.step, e.parallel, e.cores
-	if e.seeds > 0 {
-		l.Seeds = e.seeds
-	}
 	if e.costs != "" {
 		if l.Costs, err = readCosts(e.costs); err != nil {
 			return err
@@ -116,6 +147,9 @@ func (e *experiments) run(cmd *cobra.Command, name string) error {
 	}
 	if e.real {
 		l.OnReal(cli.OnProcesses)
+	}
+	if e.seeds > 0 {
+		l.Seeds = e.seeds
 	}
 	if e.budget > 0 {
 		l.Budget = e.budget
@@ -144,7 +178,7 @@ func (e *experiments) run(cmd *cobra.Command, name string) error {
 		r, err = experiment.Run(ctx, name, l)
 	}
 	if err != nil && r != nil && len(r.Rows) > 0 {
-		_ = r.Print(cmd.OutOrStdout()) // what there is; why it ended follows
+		_ = e.print(cmd, r) // what there is; why it ended follows
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -202,6 +236,10 @@ func (e *experiments) show(cmd *cobra.Command, r *experiment.Report) error {
 		}
 		fmt.Fprintln(os.Stderr, "wrote", strings.Join(files, ", "))
 	}
+	return e.print(cmd, r)
+}
+
+func (e *experiments) print(cmd *cobra.Command, r *experiment.Report) error {
 	if e.json {
 		return json.NewEncoder(cmd.OutOrStdout()).Encode(r)
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"os"
@@ -89,6 +91,9 @@ func TestCostsThatCannotBeReadAreWrongUsage(t *testing.T) {
 		"nodes":         {"experiment", "best", "--nodes", "2,0"},
 		"rows":          {"experiment", "scaling", "--dim", "-1"},
 		"cases":         {"bench", "--costs", "local"},
+		"no policies":   {"experiment", "delay", "--policies", "static"},
+		"no tasks":      {"experiment", "timing", "--task", "mf"},
+		"real steps":    {"experiment", "sketch", "--real", "--step", "1ms"},
 	} {
 		cmd := root()
 		cmd.SetArgs(args)
@@ -120,5 +125,49 @@ func TestCostsAreMeasuredWhereStepsAre(t *testing.T) {
 		if err != nil || !strings.Contains(string(out), from) {
 			t.Errorf("%v, want costs of %q:\n%s", err, from, out)
 		}
+	}
+}
+
+func TestSeedsOfRealNodesAreRun(t *testing.T) {
+	t.Parallel()
+	out, err := exec.Command(binary, "experiment", "sketch", "--quick", "--real", "--nodes", "2", "--seeds", "2", "--json").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r experiment.Report
+	if err := json.Unmarshal(out, &r); err != nil || r.Seeds != 2 || len(r.Rows) == 0 || r.Rows[0].Range == nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+func TestAnInterruptedExperimentPrintsWhatItHasAsItWasAsked(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command(binary, "experiment", "timing", "--quick", "--step", "50us", "--parallel", "1", "--json")
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	progress, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(progress)
+	for range 3 {
+		lines.Scan()
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Error(err)
+	}
+	for lines.Scan() {
+	}
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != cli.ExitCode(cli.ErrInterrupted) {
+		t.Errorf("it ends with %v", err)
+	}
+	var r experiment.Report
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil || len(r.Rows) < 2 {
+		t.Errorf("%v: %s", err, &out)
 	}
 }
