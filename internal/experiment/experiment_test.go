@@ -194,6 +194,27 @@ func TestARunThatDivergesReachesNothing(t *testing.T) {
 	}
 }
 
+// A run that is asked to end trains a part of one more epoch.
+func TestAnEpochThatIsCutShortDoesNotCount(t *testing.T) {
+	l := tiny()
+	l.OnReal(func(_ context.Context, spec job.Spec, stop <-chan struct{}, tell func(job.Event)) (*job.Result, error) {
+		for pass := range spec.Options.Epochs {
+			select {
+			case <-stop:
+				tell(job.Event{Epoch: &job.Epoch{Epoch: pass + 1, Seconds: 0.001, Loss: 0.001}})
+				return &job.Result{}, nil
+			default:
+				tell(job.Event{Epoch: &job.Epoch{Epoch: pass + 1, Seconds: 1, Loss: 1 / float64(pass+1)}})
+			}
+		}
+		return &job.Result{}, nil
+	})
+	row := run(t, "delay", l).Rows[1]
+	if row.Epoch != time.Second || len(row.Curve) != l.Passes+1 {
+		t.Errorf("%d passes of %v, want %d of a second", len(row.Curve), row.Epoch, l.Passes+1)
+	}
+}
+
 func TestMoreNodesInsertMoreAndLoseNothing(t *testing.T) {
 	r := run(t, "sketch", tiny())
 	for _, row := range r.Rows {

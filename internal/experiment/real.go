@@ -19,9 +19,14 @@ type realRecorder struct {
 	elapsed  time.Duration // of all epochs
 }
 
-// event takes an event of the run. Like that of a simulated one, an evaluation lies
-// between two epochs.
+// event takes an event of the run, unless the epochs so far do: the one that the end of the run
+// cuts short is none. Like that of a simulated one, an evaluation lies between two epochs.
 func (r *realRecorder) event(e job.Event) {
+	select {
+	case <-r.stop:
+		return
+	default:
+	}
 	switch {
 	case e.Start != nil:
 		for _, p := range e.Start.Nodes {
@@ -41,7 +46,7 @@ func (r *realRecorder) event(e job.Event) {
 		return
 	}
 	if enough := r.program.enough; enough != nil && (e.Evaluation != nil) == r.program.evaluated && len(r.outcome.epochs) > 0 && enough(r.outcome.epochs) {
-		closeOnce(r.stop)
+		close(r.stop)
 	}
 }
 
@@ -64,13 +69,4 @@ func (r *realRecorder) processorTime() (t time.Duration) {
 		}
 	}
 	return t
-}
-
-// closeOnce closes a channel that its caller alone closes.
-func closeOnce(c chan struct{}) {
-	select {
-	case <-c:
-	default:
-		close(c)
-	}
 }
