@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"os"
 	"strings"
@@ -48,6 +49,28 @@ func Benchmark(b *testing.B) {
 				b.ReportMetric(x.Median, "x-"+strings.ReplaceAll(x.To, " ", "-"))
 			}
 		})
+	}
+}
+
+// A measurement that would go on for an hour ends with its context, with the rounds that there are.
+func TestAMeasurementEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	turns := 0
+	turn := func() error {
+		if turns++; turns == 20 {
+			cancel()
+		}
+		return nil
+	}
+	d := &Comparison{Units: 1, Unit: "turn", Path: turn, Baselines: []Baseline{{"the same", turn}}, Ends: func() *Ends { return &Ends{} }}
+	o := DefaultOptions()
+	o.Time = time.Hour
+	r, err := new(Case).measure(ctx, d, &o)
+	if err != nil || turns > 22 || r.Turns < leastRounds {
+		t.Errorf("%d turns, %+v, %v", turns, r, err)
+	}
+	if _, err := new(Case).measure(ctx, d, &o); !errors.Is(err, context.Canceled) {
+		t.Errorf("without a round: %v", err)
 	}
 }
 

@@ -142,7 +142,7 @@ func (c *Case) Measure(ctx context.Context, o *Options) (r *Result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err = c.measure(d, o)
+	r, err = c.measure(ctx, d, o)
 	return r, errors.Join(err, d.Close())
 }
 
@@ -156,18 +156,21 @@ const (
 	enough  = 50
 )
 
-func (c *Case) measure(d *Comparison, o *Options) (*Result, error) {
+// measure runs rounds until there are enough, or ctx ends: then those that there are have to do, if any
+// quartiles can be told from them.
+func (c *Case) measure(ctx context.Context, d *Comparison, o *Options) (*Result, error) {
 	m, err := d.start()
 	if err != nil {
 		return nil, err
 	}
 	began := time.Now()
-	for n := 0; n < leastRounds || time.Since(began) < o.Time; n++ {
-		if err := m.round(); err != nil {
-			return nil, err
+	for n := 0; n < leastRounds || time.Since(began) < o.Time || time.Since(began) < longest*o.Time && m.lacks(enough); n++ {
+		if ctx.Err() != nil && n >= leastRounds {
+			break
 		}
-	}
-	for time.Since(began) < longest*o.Time && m.lacks(enough) {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		if err := m.round(); err != nil {
 			return nil, err
 		}
