@@ -15,6 +15,9 @@ import (
 // that is to be checked: far more than it takes.
 const mostStorms = 400
 
+// interrupted is the exit code of a run that was interrupted, as of "godwit".
+const interrupted = 130
+
 func main() {
 	seed := flag.Uint64("seed", 0, "run the storm of this `seed` only")
 	first := flag.Uint64("first", uint64(time.Now().UnixNano())%1e9, "first `seed` of many storms (default: by the time)")
@@ -40,21 +43,31 @@ func main() {
 	default:
 		err = storms(ctx, max(*first, 1), *duration)
 	}
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		fmt.Fprintln(os.Stderr, "storm: interrupted")
+		os.Exit(interrupted)
+	case err != nil:
 		fmt.Fprintln(os.Stderr, "storm:", err)
 		os.Exit(1)
 	}
 }
 
 // storms runs storms for a while, and beyond it until everything was checked that
-// is to be checked.
+// is to be checked. An interrupt ends them; that is the error then.
 func storms(ctx context.Context, first uint64, d time.Duration) error {
 	began, c := time.Now(), &counts{}
 	n := uint64(0)
 	for ; ctx.Err() == nil && (time.Since(began) < d || len(c.missing()) > 0 && n < mostStorms); n++ {
 		if err := storm(ctx, first+n, c, nil); err != nil {
+			if ctx.Err() != nil {
+				break // it was cut short
+			}
 			return err
 		}
+	}
+	if n == 0 {
+		return ctx.Err()
 	}
 	fmt.Printf("storms of the seeds %d … %d without a fault, in %v:\n%v", first, first+n-1, time.Since(began).Round(time.Millisecond), c)
 	if missing := c.missing(); ctx.Err() == nil && len(missing) > 0 {
