@@ -16,13 +16,15 @@ import godwit
 RANK, WORLD = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
 
 
-def arguments(about: str) -> argparse.ArgumentParser:
-    """Returns a parser of the options that all programs have."""
+def arguments(about: str, ways: bool = True) -> argparse.ArgumentParser:
+    """Returns a parser of the options that all programs have, and, with ways, of those that Run.embedding and Run.train heed."""
     p = argparse.ArgumentParser(description=about)
     p.add_argument("--epochs", type=int, default=1)
     p.add_argument("--batch", type=int, default=1024, help="examples of a step, of all ranks together")
     p.add_argument("--dim", type=int, default=16, help="floats of an embedding")
     p.add_argument("--seed", type=int, default=1)
+    if not ways:
+        return p
     p.add_argument("--torch", action="store_true", help="torch's own embeddings with sparse gradients, in place of Godwit's")
     p.add_argument("--unannounced", action="store_true", help="do not announce batches")
     p.add_argument("--frozen", action="store_true", help="do not train the embeddings, to see what they are worth")
@@ -37,7 +39,7 @@ class Run:
         torch.manual_seed(args.seed)
         if WORLD > 1 and not dist.is_initialized():
             dist.init_process_group("gloo")
-        self.cluster = None if args.torch or plain else godwit.init(seed=args.seed)
+        self.cluster = None if plain or getattr(args, "torch", False) else godwit.init(seed=args.seed)
 
     def embedding(self, rows: int, dim: int, std: float) -> Any:
         """Returns an embedding whose rows begin as normal(0, std)."""
@@ -112,6 +114,8 @@ class Took:
     def __exit__(self, kind: Any, *_: object) -> None:
         if kind is not None:
             return
+        if self.steps == 0 and self.run.args.epochs > 0:
+            raise ValueError(f"no step was trained: there are less than the {self.run.args.batch} examples of a batch: choose a smaller --batch")
         now = self._now()
         self.run.meet()
         now.update(self._rows())

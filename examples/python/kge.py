@@ -26,7 +26,7 @@ class Model(torch.nn.Module):
         return F.cross_entropy(self.score(head, relation, torch.cat([tail, wrong])), torch.arange(len(head)))
 
 
-args = options(arguments("knowledge-graph embeddings")).parse_args()
+args = options(arguments("knowledge-graph embeddings", ways=False)).parse_args()
 run, graph = Run(args), load(args)
 model = Model(graph.nodes, graph.relations, args.dim)
 optimizer = godwit.optim.Adagrad(godwit.parameters(model), lr=0.1)

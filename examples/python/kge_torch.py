@@ -22,7 +22,7 @@ class Model(torch.nn.Module):
         return F.cross_entropy(self.score(head, relation, torch.cat([tail, wrong])), torch.arange(len(head)))
 
 
-args = options(arguments("knowledge-graph embeddings")).parse_args()
+args = options(arguments("knowledge-graph embeddings", ways=False)).parse_args()
 run, graph = Run(args, plain=True), load(args)
 model = Model(graph.nodes, graph.relations, args.dim)
 parallel = torch.nn.parallel.DistributedDataParallel(model) if WORLD > 1 else model
