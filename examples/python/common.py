@@ -36,6 +36,8 @@ class Run:
 
     def __init__(self, args: argparse.Namespace, plain: bool = False) -> None:
         self.args = args
+        if args.batch < WORLD:
+            raise ValueError(f"--batch {args.batch}: want an example at least for each of {WORLD} ranks")
         torch.manual_seed(args.seed)
         if WORLD > 1 and not dist.is_initialized():
             dist.init_process_group("gloo")

@@ -70,18 +70,24 @@ def test_what_would_change_nothing_or_train_nothing_is_refused(run):
     lines = ["kge.py --nodes 100 --frozen", "kge_torch.py --nodes 100 --torch", "kge.py --nodes 100 --batch 2000"]
     code, out, err = run(
         f"""
-        import os, runpy, sys
+        import argparse, os, runpy, sys
         sys.path.insert(0, {HERE!r})
+        import common
         for line in {lines!r}:
             sys.argv = line.split()
             try:
                 runpy.run_path(os.path.join({HERE!r}, sys.argv[0]), run_name="__main__")
             except (SystemExit, ValueError) as e:
                 print(type(e).__name__, e)
+        common.WORLD = 4
+        try:
+            common.Run(argparse.Namespace(batch=2, seed=1, torch=False))
+        except ValueError as e:
+            print(e)
         """
     )
     assert code == 0 and "arguments: --frozen" in err and "arguments: --torch" in err, err
-    assert out.split()[:4] == ["SystemExit", "2"] * 2 and "choose a smaller --batch" in out, out
+    assert out.split()[:4] == ["SystemExit", "2"] * 2 and "choose a smaller --batch" in out and "each of 4 ranks" in out, out
 
 
 def test_generated_examples_do_not_depend_on_who_asks(run):
