@@ -142,6 +142,9 @@ func TestOneNodeSendsNothingAndAdaptiveBeatsStaticOnTwo(t *testing.T) {
 			}
 			continue
 		}
+		if waits := row.NoMessage < 0.9; row.Waiting < 0 || row.Waiting >= 1 || waits && row.Waiting == 0 {
+			t.Errorf("%s: %.3f of the accesses need a message, and workers wait for %v of their time", row.Policy, 1-row.NoMessage, row.Waiting)
+		}
 		if row.Network == "10g" {
 			speed[row.Policy] = row.Speedup
 		}

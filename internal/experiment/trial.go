@@ -88,12 +88,13 @@ func (o *outcome) fill(r *Row, w *work) {
 	r.Loss, r.Quality = o.epochs[last].loss, o.epochs[last].quality
 	counted := o.epochs[min(1, last):]
 	var did node.Stats
-	var computed time.Duration
+	var computed, took time.Duration
 	var replicas, ends int
 	var examples int64
 	for i, e := range counted {
 		r.Epoch += e.took / time.Duration(len(counted))
 		did.Add(e.did)
+		took += e.took
 		computed, examples = computed+e.computed, examples+e.examples
 		if i < len(counted)-1 { // after the last nobody wants any
 			replicas += e.did.Replicas
@@ -102,6 +103,7 @@ func (o *outcome) fill(r *Row, w *work) {
 	}
 	did.Replicas, did.LeadMs = replicas/max(ends, 1), o.epochs[last].did.LeadMs
 	r.count(did)
+	r.Waiting = did.Waited.Seconds() / (took.Seconds() * float64(r.Nodes*r.Workers))
 	_, each := w.task.Unit()
 	items := float64(max(examples/each, 1))
 	r.ComputedPerItem, r.BytesPerItem = time.Duration(float64(computed)/items), float64(did.SentBytes)/items
