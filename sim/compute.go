@@ -170,11 +170,15 @@ func (w *worker) Intent(keys []godwit.Key, start, end godwit.Clock) error {
 }
 
 func (w *worker) PrepareSample(sampler, n int, start, end godwit.Clock) (godwit.SampleID, error) {
+	id, err := w.Worker.PrepareSample(sampler, n, start, end)
+	if err != nil {
+		return id, err
+	}
 	w.debt += int64(n) * int64(w.c.cfg.Compute.Sample)
 	if _, ok := w.c.cfg.Samplers[sampler].Scheme.(sampling.Prepared); ok {
 		w.debt += w.announcing(n)
 	}
-	return w.Worker.PrepareSample(sampler, n, start, end)
+	return id, nil
 }
 
 // SeedSample implements [godwit.Seeder].

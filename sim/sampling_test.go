@@ -87,3 +87,21 @@ func TestWeakerLevelsSendLess(t *testing.T) {
 		}
 	}
 }
+
+// A sample that cannot be is refused in words, as by a real node, and costs nothing.
+func TestASampleThatCannotBeIsRefused(t *testing.T) {
+	c := cluster(t, Config{Nodes: 1, Workers: 1, Model: model(t, 10, 1), Compute: Compute{Sample: time.Millisecond},
+		Samplers: []sampling.Spec{{Name: "s", Dist: sampling.Uniform(10), Scheme: sampling.Prepared{}}}})
+	r, err := c.Run(context.Background(), func(_ context.Context, w godwit.Worker) error {
+		for _, x := range [][2]int{{1, 5}, {-1, 5}, {0, -5}} {
+			if _, err := w.PrepareSample(x[0], x[1], 1, 2); err == nil {
+				t.Errorf("%d samples of sampler %d", x[1], x[0])
+			}
+		}
+		w.Advance()
+		return nil
+	})
+	if err != nil || r.Elapsed != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
