@@ -259,7 +259,7 @@ func (c *contest) try(ctx context.Context, h *heat, s setting, nodes int, why st
 	if err != nil {
 		return nil, err
 	}
-	row.Task, row.Step = l.Task.Name(), l.Step
+	row.Task, row.Step, row.Metric, row.LowerIsBetter = l.Task.Name(), l.Step, row.metric, row.lowerIsBetter
 	return row, nil
 }
 

@@ -40,6 +40,9 @@ func TestAdaptiveIsComparedWithEveryOtherPolicyAtItsBest(t *testing.T) {
 		if row.Target == 0 || row.Epoch <= 0 || row.Step <= 0 || row.ComputedPerItem <= 0 || row.Range == nil {
 			t.Errorf("%+v", row)
 		}
+		if row.Metric != map[string]string{"mf": "RMSE", "sketch": "mean excess"}[row.Task] || !row.LowerIsBetter {
+			t.Errorf("the quality of %s is %q", row.Task, row.Metric)
+		}
 		if row.Task == "mf" && row.Nodes == 1 && row.ComputedPerItem*900 > row.Epoch*101/100 {
 			t.Errorf("900 cells of %v each in an epoch of %v on one core", row.ComputedPerItem, row.Epoch)
 		}

@@ -33,6 +33,10 @@ type Row struct {
 	Speedup float64       `json:"speedup,omitempty"` // over one node
 	Loss    float64       `json:"loss,omitempty"`    // of the last epoch, an example
 	Quality float64       `json:"quality,omitempty"` // after the last epoch
+	// Metric and LowerIsBetter are of "best", whose rows are of several tasks: what Quality is.
+	// Of others the Report has them.
+	Metric        string `json:"metric,omitempty"`
+	LowerIsBetter bool   `json:"lower_is_better,omitempty"`
 	// ToTarget is the time until the quality of Report.Target; 0 if it was not
 	// reached. Effective is how many times sooner than at one node that was.
 	ToTarget  time.Duration `json:"to_target_ns,omitempty"`
