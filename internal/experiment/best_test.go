@@ -201,6 +201,9 @@ func TestMediansLeaveRowsInTheOrderOfTheSeeds(t *testing.T) {
 	if rows[0] != first {
 		t.Error("the rows were sorted")
 	}
+	if m := mergedRow([]*Row{{Epoch: 1, Target: 0.9}, {Epoch: 2, Target: 0.4}, {Epoch: 3, Target: 0.5}}); m.Target != 0.5 {
+		t.Errorf("of the targets 0.4, 0.5 and 0.9 %v", m.Target)
+	}
 	if m.Epoch != 3 || m.Speedup != 2 || m.Effective != 0 {
 		t.Errorf("of two seeds %v, %v and %v, want what the worse one has", m.Epoch, m.Speedup, m.Effective)
 	}

@@ -128,10 +128,12 @@ func filters(ctx context.Context, l *Lab, r *Report) error {
 	if l.Step == 0 {
 		l.Step = 200 * time.Microsecond // it only decides the order of updates
 	}
-	r.Task = fmt.Sprintf("%d simulated nodes, %d worker each; blocks and ftrl: linear, %d examples of %d features; count: sketch, %d × %d cells",
-		l.Most, workers, l.Linear.Examples.Examples, l.Linear.Examples.Features, l.Sketch.Depth, l.Sketch.Width)
+	kge := l.kge(false).(*task.KGE)
+	r.Task = fmt.Sprintf("%d simulated nodes, %d worker each; blocks and ftrl: linear, %d examples of %d features; kge: %d entities, rows of %d floats; count: sketch, %d × %d cells",
+		l.Most, workers, l.Linear.Examples.Examples, l.Linear.Examples.Features, kge.Graph.Entities, kge.Dim, l.Sketch.Depth, l.Sketch.Width)
+	l.Costs.Send, l.Costs.Frame, l.Costs.Record, l.Costs.FrameByte = 0, 0, 0, 0
+	r.Costs = l.Costs
 	compute := l.Compute(workers)
-	compute.Send, compute.Frame, compute.Record, compute.FrameByte = 0, 0, 0, 0
 	for _, f := range filteredPrograms {
 		rows, hashes := make([]*Row, len(f.stacks)), make([]uint64, len(f.stacks))
 		err := l.each(ctx, len(rows), func(ctx context.Context, i int) error {

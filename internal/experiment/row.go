@@ -18,7 +18,7 @@ type Row struct {
 	Task    string `json:"task,omitempty"`
 	Setting string `json:"setting,omitempty"`
 	// Tried is how many settings were tried, Step what a step computed, of "sketch" as well, and Target the
-	// quality that the row is timed to, which is another one for each seed.
+	// quality that the row is timed to, which is another one for each seed: the median.
 	Tried  int           `json:"tried,omitempty"`
 	Step   time.Duration `json:"step_ns,omitempty"`
 	Target float64       `json:"target,omitempty"`

@@ -55,6 +55,7 @@ func mergedRow(rows []*Row) *Row {
 	m.Speedup, g.Speedup = middle(rows, false, func(r *Row) float64 { return r.Speedup })
 	m.Effective, g.Effective = middle(rows, false, func(r *Row) float64 { return r.Effective })
 	m.Quality, g.Quality = middle(rows, m.lowerIsBetter, func(r *Row) float64 { return r.Quality })
+	m.Target, _ = middle(rows, m.lowerIsBetter, func(r *Row) float64 { return r.Target }) // the same of all that are compared
 	m.ToTarget, g.ToTarget = middle(rows, true, func(r *Row) time.Duration {
 		if r.ToTarget == 0 {
 			return never
