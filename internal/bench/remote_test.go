@@ -150,3 +150,16 @@ func TestEachPrefetchingLoopDoesWhatTheGoLoopDoes(t *testing.T) {
 		}
 	}
 }
+
+// The first turn of the plain connection is a cold one, and that of the path is not: neither counts.
+func TestTheFirstTurnBetweenProcessesDoesNotCount(t *testing.T) {
+	turns := func(first float64) program {
+		return program{calls: []float64{first, first, 1, 1, 1, 1}, here: []float64{first, 1, 1}, there: []float64{first, 1, 1},
+			both: []float64{first, 1, 1}, rates: []float64{first, 1, 1}}
+	}
+	c := &exchange{remote: remote{keys: 1, dim: 1}, calls: 2, path: turns(2), plain: turns(100)}
+	e := c.ends()
+	if e.Echo.P99 != 1 || e.Path.P99 != 1 || e.Echo.Both.Q3 != 1 || e.Path.KeysPerSecond.Q3 != 1 || e.ProcessorRatio.Q1 != 1 {
+		t.Errorf("%+v", e)
+	}
+}
