@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"sync"
 	"syscall"
 	"time"
 
@@ -21,12 +22,19 @@ import (
 // until it ends. When the context ends, or hear returns an error, the command is asked to
 // end, and killed a minute later. An error has what the command wrote to its standard error.
 func Run(ctx context.Context, binary string, args, env []string, hear func(*job.Event) error) error {
+	return run(ctx, time.Minute, binary, args, env, hear)
+}
+
+// run is Run with a patience of one's own with a command that was asked to end.
+func run(ctx context.Context, patience time.Duration, binary string, args, env []string, hear func(*job.Event) error) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
 	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Env = append(os.Environ(), env...)
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = time.Minute
+	cmd.WaitDelay = patience
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return err
@@ -34,11 +42,14 @@ func Run(ctx context.Context, binary string, args, env []string, hear func(*job.
 	if err := cmd.Start(); err != nil {
 		return err
 	}
+	var rest sync.WaitGroup
 	if err = Read(out, hear); err != nil {
-		_ = cmd.Process.Signal(syscall.SIGTERM) // its nodes end with it; it may have ended
-		_, _ = io.Copy(io.Discard, out)
+		end() // its nodes end with it; it may have ended
+		rest.Go(func() { _, _ = io.Copy(io.Discard, out) })
 	}
-	if werr := cmd.Wait(); werr != nil {
+	werr := cmd.Wait()
+	rest.Wait()
+	if werr != nil {
 		err = errors.Join(err, fmt.Errorf("%s: %w: %s", args[0], werr, bytes.TrimSpace(said.Bytes())))
 	}
 	return err

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/godwit-ps/godwit/job"
 )
@@ -27,5 +28,19 @@ func TestACommandsEventsAreHeardUntilSomebodyWantsNoMore(t *testing.T) {
 	})
 	if !errors.Is(err, enough) || strings.Join(runs, " ") != "first second" {
 		t.Errorf("heard %q and ended with %v", runs, err)
+	}
+}
+
+// Whoever wants no more does not wait for ever for a command that does not end when it is asked to.
+func TestACommandThatDoesNotEndIsKilled(t *testing.T) {
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip(err)
+	}
+	const script = `trap "" TERM; echo '{"run":"first"}'; exec sleep 60`
+	enough, began := errors.New("enough"), time.Now()
+	err = run(context.Background(), 100*time.Millisecond, sh, []string{"-c", script}, nil, func(*job.Event) error { return enough })
+	if took := time.Since(began); !errors.Is(err, enough) || took > 30*time.Second {
+		t.Errorf("after %v: %v", took, err)
 	}
 }
