@@ -489,19 +489,27 @@ func TestANumberIsWrittenOnce(t *testing.T) {
 	}
 }
 
-// Two runs that both believe to hold the lock begin to write the manifest of one number before the other's is there.
-func TestOfTwoThatCreateAnObjectAtOnceOneSucceeds(t *testing.T) {
-	ctx, a := t.Context(), folder(t)
+// shared returns a folder as two processes see it.
+func shared(t *testing.T) (a, b *Folder) {
+	a = folder(t)
 	b, err := OpenFolder(a.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.temp.Store(1 << 20) // another process has other names
-	text := func(s string) func(w io.Writer) error {
-		return func(w io.Writer) error { _, err := io.WriteString(w, s); return err }
-	}
-	name := manifestName(12)
-	err = a.Create(ctx, name, func(w io.Writer) error {
+	return a, b
+}
+
+// text returns what writes a text.
+func text(s string) func(w io.Writer) error {
+	return func(w io.Writer) error { _, err := io.WriteString(w, s); return err }
+}
+
+// Two runs that both believe to hold the lock begin to write the manifest of one number before the other's is there.
+func TestOfTwoThatCreateAnObjectAtOnceOneSucceeds(t *testing.T) {
+	ctx, name := t.Context(), manifestName(12)
+	a, b := shared(t)
+	err := a.Create(ctx, name, func(w io.Writer) error {
 		if err := b.Create(ctx, name, text("theirs")); err != nil {
 			t.Error(err)
 		}
@@ -533,16 +541,8 @@ func (d late) Rename(from, to string) error {
 }
 
 func TestOfTwoThatCreateAnObjectAtTheLastMomentOneSucceeds(t *testing.T) {
-	ctx, a := t.Context(), folder(t)
-	b, err := OpenFolder(a.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.temp.Store(1 << 20) // another process has other names
-	text := func(s string) func(w io.Writer) error {
-		return func(w io.Writer) error { _, err := io.WriteString(w, s); return err }
-	}
-	name := manifestName(12)
+	ctx, name := t.Context(), manifestName(12)
+	a, b := shared(t)
 	a.disk = late{a.disk, func() {
 		if err := b.Create(ctx, name, text("theirs")); err != nil {
 			t.Error(err)
