@@ -19,7 +19,7 @@ func (p *part) findBest(ctx context.Context, rep *train.Report) error {
 	}
 	var mine []byte
 	if v := p.cfg.saver; v != nil {
-		n, err := p.wholeBest(ctx, v.store, rep.Evaluated[rep.Best])
+		n, err := p.wholeBest(ctx, p.patient(v.store), rep.Evaluated[rep.Best])
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
@@ -76,7 +76,7 @@ func (p *part) takeBest(ctx context.Context) error {
 		return nil
 	}
 	place := numberedPlace(p.spec.Checkpoint, p.best)
-	r, err := ExportCheckpoint(ctx, place, NodeConfig{Data: p.cfg.Data, Workers: p.cfg.Workers, Export: p.cfg.Export})
+	r, err := ExportCheckpoint(ctx, place, NodeConfig{Data: p.cfg.Data, Workers: p.cfg.Workers, Export: p.cfg.Export, storePatience: p.cfg.storePatience})
 	if err != nil {
 		return fmt.Errorf("job: the model of the best checkpoint, %s: %w", place, err)
 	}
@@ -88,11 +88,11 @@ func (p *part) takeBest(ctx context.Context) error {
 // ExportCheckpoint evaluates the model of the checkpoint at a place and writes it to the folder cfg.Export, as
 // training does at its end. The data are read again where the run read them, or at cfg.Data.
 func ExportCheckpoint(ctx context.Context, place string, cfg NodeConfig) (*Result, error) {
-	s, err := Resumed(ctx, place)
+	s, err := resumed(ctx, place, cfg.patience())
 	if err != nil {
 		return nil, err
 	}
-	c, err := checkpoint.OpenPlace(ctx, s.Resume)
+	c, err := openPlace(ctx, s.Resume, cfg.patience())
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,12 @@ func readRun(ctx context.Context, c *checkpoint.Checkpoint) (*savedRun, error) {
 // its Resume, and a Checkpoint at the same place. These fields may be changed then: Nodes, Workers, Policy, Filters, Staleness,
 // Options, Data (the same data elsewhere), Untrained, Checkpoint, Keep, TTL, Join. The task's settings and the seed may not.
 func Resumed(ctx context.Context, place string) (Spec, error) {
-	c, err := checkpoint.OpenPlace(ctx, place)
+	return resumed(ctx, place, storePatience)
+}
+
+// resumed is [Resumed], of a store that may take so long for one thing.
+func resumed(ctx context.Context, place string, limit time.Duration) (Spec, error) {
+	c, err := openPlace(ctx, place, limit)
 	if err != nil {
 		return Spec{}, fmt.Errorf("job: the checkpoint to go on from: %w", err)
 	}
@@ -198,7 +203,7 @@ func (s *Spec) goesOnFrom(ctx context.Context, v *saver) error {
 	if s.Resume == "" || s.elsewhere() {
 		return nil
 	}
-	c, err := checkpoint.OpenPlace(ctx, s.Resume)
+	c, err := openPlace(ctx, s.Resume, storePatience)
 	if err != nil {
 		return err
 	}
@@ -227,7 +232,7 @@ func (s *Spec) checkResume(ctx context.Context, t task.Task) error {
 	if err != nil {
 		return err
 	}
-	c, err := checkpoint.OpenPlace(ctx, s.Resume)
+	c, err := openPlace(ctx, s.Resume, storePatience)
 	if err != nil {
 		return fmt.Errorf("job: the checkpoint to go on from: %w", err)
 	}
@@ -314,7 +319,7 @@ func (p *part) openResumed(ctx context.Context) (s *train.State, restore func() 
 	if p.relays() && !p.leads() {
 		return p.relay.askResumed(ctx)
 	}
-	c, err := checkpoint.OpenPlace(ctx, p.spec.Resume)
+	c, err := openPlace(ctx, p.spec.Resume, p.cfg.patience())
 	if err != nil {
 		return nil, nil, err
 	}

@@ -15,7 +15,7 @@ import (
 // megabyte, and behind the last one a folder or bucket has up to 100 MB under way.
 const storePatience = 5 * time.Minute
 
-// A patientStore gives up what its store has not done in time: a checkpoint fails then, instead of holding up training for ever. The
+// A patientStore gives up what its store has not done in time: a checkpoint fails then, instead of holding up training, or the end of a run, for ever. The
 // store has to heed the contexts of calls: a folder of a file system that does not answer is waited for by the operating system.
 type patientStore struct {
 	checkpoint.Store
@@ -24,7 +24,23 @@ type patientStore struct {
 
 // patient returns the store of the run's checkpoints for what training may wait for.
 func (p *part) patient(s checkpoint.Store) checkpoint.Store {
-	return patientStore{s, cmp.Or(p.cfg.storePatience, storePatience)}
+	return patientStore{s, p.cfg.patience()}
+}
+
+// patience is how long a store may take.
+func (c *NodeConfig) patience() time.Duration { return cmp.Or(c.storePatience, storePatience) }
+
+// openPlace is [checkpoint.OpenPlace], of a store that may take so long for one thing.
+func openPlace(ctx context.Context, place string, limit time.Duration) (*checkpoint.Checkpoint, error) {
+	where, number, err := checkpoint.SplitPlace(place)
+	if err != nil {
+		return nil, err
+	}
+	s, err := checkpoint.OpenStore(ctx, where)
+	if err != nil {
+		return nil, err
+	}
+	return checkpoint.Open(ctx, patientStore{s, limit}, number)
 }
 
 // A call is one of a store. Its context ends when the store takes too long, which is the error then. It is to be closed.
@@ -112,7 +128,7 @@ func (s patientStore) Clean(ctx context.Context) (int, error) {
 	return n, c.because(err)
 }
 
-// Read implements [checkpoint.Store]. All is to be read in the time: manifests are.
+// Read implements [checkpoint.Store]. Each read has the time; between reads, any may pass.
 func (s patientStore) Read(ctx context.Context, name string, off, n int64) (io.ReadCloser, error) {
 	c := s.begin(ctx)
 	r, err := s.Store.Read(c, name, off, n)
@@ -120,13 +136,24 @@ func (s patientStore) Read(ctx context.Context, name string, off, n int64) (io.R
 		defer c.close()
 		return nil, c.because(err)
 	}
+	c.rest()
 	return patientReader{r, c}, nil
 }
 
-// A patientReader ends its call when it is closed.
+// A patientReader has the time of a call run while it reads, and ends the call when it is closed. One goroutine at a time reads.
 type patientReader struct {
 	io.ReadCloser
 	call *call
+}
+
+func (r patientReader) Read(b []byte) (int, error) {
+	r.call.run()
+	defer r.call.rest()
+	n, err := r.ReadCloser.Read(b)
+	if err == io.EOF {
+		return n, err
+	}
+	return n, r.call.because(err)
 }
 
 func (r patientReader) Close() error {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit/checkpoint"
+	"github.com/godwit-ps/godwit/train"
 )
 
 // A stuckStore does not answer when something is to be done with an object of some name, until the context of the call ends.
@@ -134,5 +135,89 @@ func TestWhoTrainingWaitsForIsNamed(t *testing.T) {
 				t.Errorf("it says %q, want %q in it", said, w)
 			}
 		}
+	}
+}
+
+// Behind training, a store that does not answer is given up too: the last model is there for the best one.
+func TestAStoreThatIsReadAtTheEndIsGivenUp(t *testing.T) {
+	f, err := checkpoint.OpenFolder(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stuck := stuckStore{f, func(string, string) bool { return true }}
+	checkpoint.RegisterScheme("stuckatend", func(context.Context, *url.URL) (checkpoint.Store, error) { return stuck, nil })
+	const place = "stuckatend:///runs"
+	var said []string
+	cfg := &NodeConfig{saver: &saver{store: stuck}, storePatience: 20 * time.Millisecond, Progress: warnings(&said, func(Event) {})}
+	p := newPart(&Spec{Checkpoint: place}, cfg, "r", time.Now(), nil, nil)
+	if err := p.findBest(timeout(t), &train.Report{Epochs: 3, Evaluated: []int{1, 2, 3}}); err != nil || p.best != 0 {
+		t.Errorf("the best checkpoint is %d, %v", p.best, err)
+	}
+	if len(said) != 1 || !strings.Contains(said[0], "not the best") || !strings.Contains(said[0], "has not answered for 20ms") {
+		t.Errorf("warnings: %q", said)
+	}
+	p.best = 1
+	if err := p.takeBest(timeout(t)); err == nil || !strings.Contains(err.Error(), "has not answered for 20ms") {
+		t.Errorf("taking a model from a store that does not answer: %v", err)
+	}
+}
+
+// A part of a checkpoint is one stream, which may be long: the time is that of each read.
+func TestAReaderThatTakesItsTimeIsNotGivenUp(t *testing.T) {
+	f, err := checkpoint.OpenFolder(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const name = "checkpoint-0000000001.jsonl"
+	if err := f.Create(t.Context(), name, func(w io.Writer) error { _, err := io.WriteString(w, "rows"); return err }); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		slow := slowStore{f, storePatience * 3 / 4}
+		r, err := patientStore{slow, storePatience}.Read(t.Context(), name, 0, 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		for range 4 {
+			if _, err := io.ReadFull(r, make([]byte, 1)); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * storePatience)
+		}
+		slow.takes = 2 * storePatience
+		if r, err = (patientStore{slow, storePatience}).Read(t.Context(), name, 0, 4); err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if _, err := r.Read(make([]byte, 1)); err == nil || !strings.Contains(err.Error(), "5m0s") {
+			t.Errorf("a read that is not answered: %v", err)
+		}
+	})
+}
+
+// A slowStore takes some time for each read.
+type slowStore struct {
+	checkpoint.Store
+	takes time.Duration
+}
+
+func (s slowStore) Read(ctx context.Context, name string, off, n int64) (io.ReadCloser, error) {
+	r, err := s.Store.Read(ctx, name, off, n)
+	return slowReader{r, ctx, s.takes}, err
+}
+
+type slowReader struct {
+	io.ReadCloser
+	ctx   context.Context
+	takes time.Duration
+}
+
+func (r slowReader) Read(b []byte) (int, error) {
+	select {
+	case <-time.After(r.takes):
+		return r.ReadCloser.Read(b)
+	case <-r.ctx.Done():
+		return 0, r.ctx.Err()
 	}
 }
