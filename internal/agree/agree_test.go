@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -69,5 +70,15 @@ func TestATwinFeelsItsNetwork(t *testing.T) {
 	// Each step of static waits for a read and a write.
 	if near, far := took(10*time.Microsecond), took(10*time.Millisecond); far < near+20*time.Millisecond {
 		t.Errorf("an epoch takes %v with 10 µs and %v with 10 ms of latency", near, far)
+	}
+}
+
+// Nothing is measured then: the context has ended.
+func TestArgumentsThatAreNoFlagsAreRefused(t *testing.T) {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := (&options{rounds: 1, args: []string{"kge"}}).run(ended)
+	if err == nil || !strings.Contains(err.Error(), `unexpected argument "kge"`) {
+		t.Errorf("%v, want the argument named", err)
 	}
 }

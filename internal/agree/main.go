@@ -44,6 +44,7 @@ type options struct {
 	rounds    int
 	costs     string // file
 	json      bool
+	args      []string // that are no flags: there are none
 }
 
 // A comparison is the time of an epoch on real nodes and on simulated ones.
@@ -82,6 +83,7 @@ func main() {
 	flag.StringVar(&o.costs, "costs", filepath.Join("internal", "agree", "costs.json"), "file of what simulated nodes are charged, by \"godwit bench --costs\" with tables as small as those of the tasks")
 	flag.BoolVar(&o.json, "json", false, "print a JSON object instead of the table")
 	flag.Parse()
+	o.args = flag.Args()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	r, err := o.run(ctx)
@@ -95,6 +97,9 @@ func main() {
 }
 
 func (o *options) run(ctx context.Context) (*report, error) {
+	if len(o.args) > 0 {
+		return nil, fmt.Errorf("unexpected argument %q: say by -match which tasks to measure", o.args[0])
+	}
 	if o.rounds < 1 {
 		return nil, fmt.Errorf("%d rounds, want at least 1", o.rounds)
 	}

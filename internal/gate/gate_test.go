@@ -182,3 +182,13 @@ func TestTheTableHasEachTask(t *testing.T) {
 		}
 	}
 }
+
+// Nothing is measured then: the context has ended.
+func TestArgumentsThatAreNoFlagsAreRefused(t *testing.T) {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	err := (&options{rounds: 1, args: []string{"kge"}}).run(ended, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), `unexpected argument "kge"`) {
+		t.Errorf("%v, want the argument named", err)
+	}
+}

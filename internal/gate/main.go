@@ -47,6 +47,7 @@ type options struct {
 	tolerance float64
 	write     bool
 	json      bool
+	args      []string // that are no flags: there are none
 }
 
 // errWorse is the outcome of a gate that is closed.
@@ -62,6 +63,7 @@ func main() {
 	flag.BoolVar(&o.write, "write", false, "make what is measured the baseline, of the tasks that match")
 	flag.BoolVar(&o.json, "json", false, "print a JSON object instead of the table")
 	flag.Parse()
+	o.args = flag.Args()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	switch err := o.run(ctx, os.Stdout); {
@@ -82,6 +84,8 @@ func (o *options) run(ctx context.Context, out io.Writer) error {
 		}
 	}
 	switch {
+	case len(o.args) > 0:
+		return fmt.Errorf("unexpected argument %q: say by -match which tasks to measure", o.args[0])
 	case len(wanted) == 0:
 		return fmt.Errorf("no task's name contains %q", o.match)
 	case o.rounds < 1:

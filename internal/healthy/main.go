@@ -26,7 +26,8 @@ type options struct {
 	tasks  string // command lines of "godwit train", by semicolons
 	nodes  string // numbers of nodes, by commas
 	rounds int
-	limit  float64 // of the share of runs with a finding
+	limit  float64  // of the share of runs with a finding
+	args   []string // that are no flags: there are none
 }
 
 // errMany is the outcome where too many runs have a finding.
@@ -39,6 +40,7 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 3, "runs of each task by each number of nodes")
 	flag.Float64Var(&o.limit, "limit", 0.05, "fail if a greater share of the runs has a finding")
 	flag.Parse()
+	o.args = flag.Args()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := count(ctx, os.Stdout, &o); err != nil {
@@ -48,6 +50,9 @@ func main() {
 }
 
 func count(ctx context.Context, w io.Writer, o *options) error {
+	if len(o.args) > 0 {
+		return fmt.Errorf("unexpected argument %q: say by -tasks what to run, and in quotes if it has blanks", o.args[0])
+	}
 	dir, err := os.MkdirTemp("", "healthy")
 	if err != nil {
 		return err

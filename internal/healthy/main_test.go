@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"strings"
 	"testing"
 )
@@ -14,5 +15,15 @@ func TestWhatCannotBeTrainedIsNotHealthy(t *testing.T) {
 		} else if program == "false" && !strings.Contains(err.Error(), "false train") {
 			t.Errorf("the error does not name the command: %v", err)
 		}
+	}
+}
+
+// Nothing is run then: the context has ended.
+func TestArgumentsThatAreNoFlagsAreRefused(t *testing.T) {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	err := count(ended, io.Discard, &options{rounds: 1, args: []string{"kge"}})
+	if err == nil || !strings.Contains(err.Error(), `unexpected argument "kge"`) {
+		t.Errorf("%v, want the argument named", err)
 	}
 }

@@ -32,6 +32,7 @@ type options struct {
 	gib   int
 	phase string // of large, in a process of its own
 	dir   string
+	args  []string // that are no flags: there are none
 }
 
 func main() {
@@ -45,17 +46,24 @@ func main() {
 	flag.StringVar(&o.dir, "dir", "", "folder for that, of twice the size (default: that for temporary files)")
 	flag.StringVar(&o.phase, "phase", "", "for itself")
 	flag.Parse()
+	o.args = flag.Args()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	measure := o.measure
-	if o.gib > 0 {
-		measure = o.large
-	}
-	if err := measure(ctx, os.Stdout); err != nil {
+	if err := o.run(ctx, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "interrupt:", err)
 		stop()
 		os.Exit(1)
 	}
+}
+
+func (o *options) run(ctx context.Context, out io.Writer) error {
+	switch {
+	case len(o.args) > 0:
+		return fmt.Errorf("unexpected argument %q: there are only flags, which -help lists", o.args[0])
+	case o.gib > 0:
+		return o.large(ctx, out)
+	}
+	return o.measure(ctx, out)
 }
 
 func (o *options) measure(ctx context.Context, out io.Writer) (err error) {

@@ -41,6 +41,7 @@ func main() {
 	flag.IntVar(&o.jobs, "jobs", 2, "how many mutants are tried at a time")
 	flag.BoolVar(&o.fresh, "fresh", false, "forget the results of runs before")
 	flag.Parse()
+	o.args = flag.Args()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	ok, err := o.main(ctx)
@@ -57,6 +58,7 @@ type options struct {
 	match, work     string
 	budget, longest time.Duration
 	jobs            int
+	args            []string // that are no flags: there are none
 }
 
 // draw lists the sites that the seed draws, numbered.
@@ -74,6 +76,9 @@ func draw(ps []*pkg, seed uint64, fraction float64) (drawn []*site, of int) {
 }
 
 func (o *options) main(ctx context.Context) (ok bool, err error) {
+	if len(o.args) > 0 {
+		return false, fmt.Errorf("unexpected argument %q: say by -match which mutants to try", o.args[0])
+	}
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}\t{{.Path}}").Output()
 	if err != nil {
 		return false, fmt.Errorf("no module here: %w", err)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -299,5 +300,15 @@ func TestArguedMutantsAreReadFromATable(t *testing.T) {
 	got, err := readArgued(name)
 	if err != nil || len(got) != 1 || !got["wire f remove 1"] {
 		t.Errorf("read %v, %v", got, err)
+	}
+}
+
+// Nothing is tried then: the context has ended.
+func TestArgumentsThatAreNoFlagsAreRefused(t *testing.T) {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := (&options{list: true, args: []string{"kge"}}).main(ended)
+	if err == nil || !strings.Contains(err.Error(), `unexpected argument "kge"`) {
+		t.Errorf("%v, want the argument named", err)
 	}
 }

@@ -30,7 +30,8 @@ type options struct {
 	with  string // flags of the one side; TMP is a folder that is new for each run
 	base  string // program of the other side; empty: the same
 	pairs int
-	limit float64 // of the upper end of the interval of the time of epochs
+	limit float64  // of the upper end of the interval of the time of epochs
+	args  []string // that are no flags: there are none
 }
 
 // errOver is the outcome where something costs more than it may.
@@ -44,6 +45,7 @@ func main() {
 	flag.IntVar(&o.pairs, "pairs", 20, "pairs of runs of each task")
 	flag.Float64Var(&o.limit, "limit", 1.05, "fail if the upper end of an interval is above this")
 	flag.Parse()
+	o.args = flag.Args()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := measure(ctx, os.Stdout, &o); err != nil {
@@ -53,6 +55,9 @@ func main() {
 }
 
 func measure(ctx context.Context, w io.Writer, o *options) error {
+	if len(o.args) > 0 {
+		return fmt.Errorf("unexpected argument %q: say by -tasks what to measure, and in quotes if it has blanks", o.args[0])
+	}
 	if o.pairs < 3 {
 		return fmt.Errorf("-pairs %d: want at least 3, for an interval", o.pairs)
 	}

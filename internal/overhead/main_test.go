@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"io"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -40,5 +42,15 @@ func TestTheResultOfARunIsRead(t *testing.T) {
 	}
 	if _, err := epochsIn(strings.NewReader("{\"start\":{}}\n")); err == nil {
 		t.Error("a run without a result has a time")
+	}
+}
+
+// Nothing is measured then: the context has ended.
+func TestArgumentsThatAreNoFlagsAreRefused(t *testing.T) {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	err := measure(ended, io.Discard, &options{pairs: 3, args: []string{"kge"}})
+	if err == nil || !strings.Contains(err.Error(), `unexpected argument "kge"`) {
+		t.Errorf("%v, want the argument named", err)
 	}
 }

@@ -64,6 +64,7 @@ func main() {
 	flag.StringVar(&o.out, "out", filepath.Join("docs", "results"), "folder of the figures")
 	flag.StringVar(&o.plots, "plots", "", "folder of the plots (default: docs/experiments, or -out where that is given)")
 	flag.Parse()
+	o.args = flag.Args()
 	if o.plots == "" {
 		o.plots = o.out
 		if o.out == filepath.Join("docs", "results") {
@@ -88,9 +89,13 @@ func main() {
 type options struct {
 	match, out, plots string
 	quick             bool
+	args              []string // that are no flags: there are none
 }
 
 func (o *options) run(ctx context.Context) error {
+	if len(o.args) > 0 {
+		return fmt.Errorf("unexpected argument %q: say by -match what to measure", o.args[0])
+	}
 	if o.quick && o.out == filepath.Join("docs", "results") {
 		return fmt.Errorf("figures of -quick do not belong into %s: give another folder by -out", o.out)
 	}

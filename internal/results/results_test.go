@@ -112,3 +112,13 @@ func TestDocumentsHaveTheirFigures(t *testing.T) {
 		}
 	}
 }
+
+// Nothing is measured then: the context has ended.
+func TestArgumentsThatAreNoFlagsAreRefused(t *testing.T) {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	err := (&options{match: "bench", quick: true, out: t.TempDir(), args: []string{"kge"}}).run(ended)
+	if err == nil || !strings.Contains(err.Error(), `unexpected argument "kge"`) {
+		t.Errorf("%v, want the argument named", err)
+	}
+}

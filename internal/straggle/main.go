@@ -30,6 +30,7 @@ type options struct {
 	period time.Duration
 	rounds int
 	policy string
+	args   []string // that are no flags: there are none
 }
 
 func main() {
@@ -48,6 +49,7 @@ func main() {
 	flag.StringVar(&o.policy, "policy", "adaptive", "of the runs")
 	flag.IntVar(&o.rounds, "rounds", 1, "how often each is measured, in turn")
 	flag.Parse()
+	o.args = flag.Args()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := o.measure(ctx, os.Stdout); err != nil {
@@ -78,6 +80,9 @@ type way struct {
 }
 
 func (o *options) measure(ctx context.Context, out io.Writer) error {
+	if len(o.args) > 0 {
+		return fmt.Errorf("unexpected argument %q: there are only flags, which -help lists", o.args[0])
+	}
 	if o.nodes < 2 || o.epochs < 2 || o.rounds < 1 || !(o.share > 0 && o.slow > 0 && o.slow <= 1) {
 		return errors.New("want at least 2 nodes, 2 epochs and 1 round, and shares above 0")
 	}
