@@ -98,8 +98,8 @@ func (c *Config) check() error {
 	switch {
 	case c.Model == nil:
 		return setting.Bad("node.Config", "Model", "nil", "a model")
-	case c.Workers < 1 || c.Workers > maxWorkers:
-		return setting.Outside("node.Config", "Workers", c.Workers, 1, maxWorkers)
+	case c.Workers < 1 || c.Workers > MaxWorkers:
+		return setting.Outside("node.Config", "Workers", c.Workers, 1, MaxWorkers)
 	case c.Session == nil:
 		return setting.Bad("node.Config", "Session", "nil", "that of a run: join one first")
 	case c.Virtual == nil && len(c.Session.Members()) > 1 && (c.Network == nil || c.Listener == nil):
@@ -135,10 +135,8 @@ func longest(m *godwit.Model) (floats int) {
 	return floats
 }
 
-// Bounds of the shell that are no queues'.
-const (
-	maxWorkers = 1 << 12
-)
+// MaxWorkers bounds the number of workers of a node.
+const MaxWorkers = 1 << 12
 
 // bytesOf returns the bytes of all rows of a model, if every key is in use.
 func bytesOf(m *godwit.Model) (n float64) {

@@ -10,7 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	ps "github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/job/cli"
+	"github.com/godwit-ps/godwit/node"
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/sim"
 )
@@ -94,6 +96,10 @@ func (s *simulate) check() error {
 		return fmt.Errorf("--seeds 0: want at least 1")
 	case s.config.Nodes < 0 || s.config.Workers < 0 || s.config.Steps < 0 || s.parallel < 1:
 		return fmt.Errorf("--nodes, --workers and --steps want 0 or more, --parallel 1 or more")
+	case s.config.Nodes > ps.MaxNodes:
+		return fmt.Errorf("--nodes %d: want 1 … %d, or 0 to leave it to the seed", s.config.Nodes, ps.MaxNodes)
+	case s.config.Workers > node.MaxWorkers:
+		return fmt.Errorf("--workers %d: want 1 … %d, or 0 to leave it to the seed", s.config.Workers, node.MaxWorkers)
 	}
 	if s.policy != "" {
 		p, err := placement.ByName(s.policy)

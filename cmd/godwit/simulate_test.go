@@ -54,6 +54,8 @@ func TestSimulateRefusesWhatDoesNotExist(t *testing.T) {
 		"--network fast":    "10g",
 		"--seeds 0":         "at least 1",
 		"--nodes -1":        "0 or more",
+		"--nodes 100000":    "--nodes 100000: want 1 … 65535",
+		"--workers 70000":   "--workers 70000: want 1 … 4096",
 		"--seeds 1 surplus": "unknown command",
 	} {
 		out, err := exec.Command(binary, append([]string{"simulate"}, strings.Fields(flags)...)...).CombinedOutput()
