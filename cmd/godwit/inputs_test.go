@@ -125,7 +125,7 @@ func TestInputsHaveAnExitCodeAndWords(t *testing.T) {
 		{"train linear --min-count 0", cli.WrongUsage, "--min-count 0"},
 		{"train linear --min-count 256", cli.WrongUsage, "255"},
 		{"train linear --hold-test 1", cli.WrongUsage, "--hold-test 1: want 0 (hold out none) or 2 and more"},
-		{"train mf --rule adagrad", cli.WrongUsage, "--bold-driver true: want false with"},
+		{"train mf --rule adagrad --bold-driver", cli.WrongUsage, "--bold-driver true: want false with"},
 		{"train mf --order rows", cli.WrongUsage, "plain, columns, blocks"},
 		{"train lda --topics 1", cli.WrongUsage, "--topics 1"},
 		{"train lda --hold 1", cli.WrongUsage, "--hold 1"},
@@ -197,6 +197,7 @@ func TestInputsHaveAnExitCodeAndWords(t *testing.T) {
 		{"train kge --data odd" + quick, cli.OK, `warning: the first fact of train, "Kopf" "Art" "Ende"`},
 		{"train kge --data odd" + quick, cli.OK, "warning: 2 of 2 facts of test are facts to train, too"},
 		{"train kge --data unseen" + quick, cli.OK, "warning: 2 of 2 facts of test have an entity or a relation that no fact to train has"},
+		{"train mf --rule adagrad --epochs 1 --rows 200 --columns 100 --cells 5000", cli.OK, "RMSE"},
 		{"train linear --epochs 1 --data heldout.txt", cli.OK, "all 4 examples to test have the label 1: the figures of them say little"},
 	} {
 		p := prepare(t, strings.Fields(c.args)...)

@@ -56,8 +56,21 @@ also gives each worker columns of its own in turn, and all wait for each other.`
 			g.StringVar(&s.Order, "order", s.Order, "`name`: "+strings.Join(mf.Orders(), ", "))
 			g.IntVar(&s.Batch, "batch", s.Batch, "`cells` of a step (default: 256, and up to 16,384 on one node)")
 			g.Rule(&s.Rule, &s.LR)
-			g.BoolVar(&s.BoldDriver, "bold-driver", s.BoldDriver, "change the learning rate of sgd by whether the loss falls")
+			g.Lookup("lr").Usage += fmt.Sprintf("; of adagrad and rowadagrad, %v unless it is given", mfAdaGradLR)
+			g.BoolVar(&s.BoldDriver, "bold-driver", s.BoldDriver, "change the learning rate of sgd by whether the loss falls; other rules need false, which they have unless it is given")
 			g.Float32Var(&s.L2, "l2", s.L2, "weight of the squares of vectors and biases, for each cell")
+		},
+		Settle: func(given func(string) bool) {
+			if !given("bold-driver") {
+				s.BoldDriver = s.BoldDriver && s.Rule == mf.SGD
+			}
+			if !given("lr") && (s.Rule == "adagrad" || s.Rule == "rowadagrad") {
+				s.LR = mfAdaGradLR
+			}
 		},
 	}
 }
+
+// mfAdaGradLR is the learning rate of the rules adagrad and rowadagrad unless another one is given: the first steps are about as
+// long as the rate, and become shorter.
+const mfAdaGradLR = 0.1

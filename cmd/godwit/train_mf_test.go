@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -69,6 +70,28 @@ func TestMovieLensIsFactorizedOnOneAndFourNodes(t *testing.T) {
 		p.exits(cli.OK, limit)
 		if rmse := r.Test.At("RMSE"); !(rmse > 0 && rmse <= 0.95) {
 			t.Errorf("%s nodes: the RMSE is %v, want at most 0.95", nodes, rmse)
+		}
+	}
+}
+
+// The rule decides what rate suits, and whether the loss can change it.
+func TestARuleOfAMatrixHasDefaultsThatSuitIt(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		flags string
+		code  int
+		says  string
+	}{
+		{"--rule sgd", cli.OK, `"Rule":"sgd","LR":0.01,"BoldDriver":true,`},
+		{"--rule adagrad", cli.OK, `"Rule":"adagrad","LR":0.1,"BoldDriver":false,`},
+		{"--rule rowadagrad --lr 0.3", cli.OK, `"Rule":"rowadagrad","LR":0.3,"BoldDriver":false,`},
+		{"--rule adam", cli.OK, `"Rule":"adam","LR":0.01,"BoldDriver":false,`},
+		{"--rule adam --bold-driver", cli.WrongUsage, "--bold-driver true: want false with"},
+	} {
+		args := append(strings.Fields("train mf --rows 200 --columns 100 --cells 5000 --rank 2 --dim 4 --epochs 1 --json"), strings.Fields(c.flags)...)
+		code, out, errs := run(t, args...)
+		if code != c.code || !strings.Contains(out+errs, c.says) {
+			t.Errorf("mf %s: exit code %d, want %d, and %s:\n%s%s", c.flags, code, c.code, c.says, out, errs)
 		}
 	}
 }
