@@ -34,8 +34,8 @@ type Config struct {
 	// Gradients are summed over the batch, not averaged; the steps of AdaGrad and
 	// Adam are the same either way.
 	Rule string
-	// LR is the learning rate of Rule; 0 is what suits the model with AdaGrad: 0.6 of rotate, 0.2 of
-	// transe and 0.1 of the others.
+	// LR is the learning rate of Rule; 0 is what suits the model: with adam 0.03 of rotate and 0.01 of the others, else, as
+	// suits AdaGrad, 0.6 of rotate, 0.2 of transe and 0.1 of the others.
 	LR float32
 	// LRSchedule is Constant, which "" is too, Linear or Cosine: how LR changes from epoch to epoch. All but
 	// Constant need a rule that takes the rate with each push: sgd, adagrad, rowadagrad or
@@ -126,8 +126,14 @@ func (c *Config) check() error {
 	return nil
 }
 
-// rate is the learning rate that suits a model.
-func rate(m model) float32 {
+// rate is the learning rate that suits a model and a rule.
+func rate(m model, rule string) float32 {
+	if rule == "adam" { // its steps are about as long as the rate, and do not become shorter
+		if _, ok := m.(rotatE); ok {
+			return 0.03
+		}
+		return 0.01
+	}
 	switch m.(type) { // gradients of a distance towards a vector have a length of at most 1
 	case rotatE:
 		return 0.6

@@ -61,7 +61,7 @@ func load(cfg Config, g *triples.Graph) (*Task, error) {
 		return nil, err
 	}
 	if cfg.LR == 0 {
-		cfg.LR = rate(m)
+		cfg.LR = rate(m, cfg.Rule)
 	}
 	rule, err := cfg.rule()
 	if err != nil {

@@ -296,17 +296,24 @@ func trainTogether(t *testing.T, schedule string) {
 func TestEachModelHasItsLearningRateUnlessOneIsGiven(t *testing.T) {
 	g := &triples.Graph{Entities: []string{"a", "b"}, Relations: []string{"r"}, Train: []triples.Triple{{S: 0, R: 0, O: 1}}}
 	for _, x := range []struct {
-		model    string
-		lr, want float32
-	}{{"complex", 0, 0.1}, {"transe", 0, 0.2}, {"rotate", 0, 0.6}, {"rotate", 0.02, 0.02}} {
+		model, rule string
+		lr, want    float32
+	}{
+		{"complex", "adagrad", 0, 0.1}, {"transe", "adagrad", 0, 0.2}, {"rotate", "adagrad", 0, 0.6}, {"rotate", "adagrad", 0.02, 0.02},
+		{"complex", "adam", 0, 0.01}, {"transe", "adam", 0, 0.01}, {"rotate", "adam", 0, 0.03}, {"rotate", "adam", 0.02, 0.02},
+	} {
 		c := DefaultConfig()
-		c.Model, c.LR = x.model, x.lr
+		c.Model, c.Rule, c.LR = x.model, x.rule, x.lr
 		task, err := New(c, g)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if rule := task.rule.(optim.AdaGrad); rule.LR != x.want {
-			t.Errorf("%s with LR %v has the rate %v, want %v", x.model, x.lr, rule.LR, x.want)
+		want, err := optim.Parse(fmt.Sprintf("%s(lr=%v)", x.rule, x.want))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if task.rule != want {
+			t.Errorf("%s by %s with LR %v has the rule %+v, want %+v", x.model, x.rule, x.lr, task.rule, want)
 		}
 	}
 }
