@@ -21,8 +21,9 @@ type Splits struct {
 }
 
 // A Share is how much of the training examples is held out where a split has no
-// file of its own: every N-th example for Test, then every N-th of the others
-// for Valid. 0 holds out none.
+// file of its own: the first and every N-th example from there for Test, then likewise of
+// the others for Valid. 0 holds out none. Where the order of a file has a period, as where
+// labels alternate, so has what is held out.
 type Share struct {
 	Valid int // 2 or more: every Valid-th example; 0: none
 	Test  int // 2 or more: every Test-th example; 0: none
