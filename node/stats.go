@@ -42,7 +42,7 @@ type Stats struct {
 	Refreshes uint64  `json:"refreshes"` // replica values sent
 	Forwards  uint64  `json:"forwards"`  // requests passed on for other nodes
 	MaxHops   uint8   `json:"max_hops"`  // the most a request was sent on
-	Learned   uint64  `json:"learned"`   // keys and copies that nodes asked for because of accesses that nobody announced
+	Learned   uint64  `json:"learned"`   // keys and copies that nodes asked for because of accesses that were not announced, or not in time
 	Late      uint64  `json:"late"`      // accesses that were announced and found the key on its way
 	LeadMs    float64 `json:"lead_ms"`   // mean time from asking for a key to its arrival
 	Leads     uint64  `json:"leads"`     // how many keys LeadMs is the mean of

@@ -17,7 +17,10 @@ func explainCommand() *cobra.Command {
 		Long: `Tell who owned a key and when, which nodes had replicas, which announced it, and how often workers
 accessed it where, what nodes decided about it last and from which costs and intents, from what a run wrote with --trace. A key is its number, table:row, or its name, where
 the task has names (entities of a graph, words). RUN is the folder of a run, or of --trace if there is one
-run in it; the run may be under way.`,
+run in it; the run may be under way.
+
+Evaluations announce no keys, and a step may begin before its keys can come: so nodes learn from accesses of
+keys that a task announces, too, and what they made of these is told.`,
 		Example: "  godwit train kge --nodes 4 --trace /tmp/trace\n  godwit explain entity:17 --run /tmp/trace",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -117,7 +117,7 @@ func (o output) adaptation(s *node.Stats, x *telemetry.Snapshot) {
 	o.counter("deltas_sent_total", "Updates of replicas sent to owners.", float64(s.Deltas))
 	o.counter("refreshes_sent_total", "Values sent to replicas.", float64(s.Refreshes))
 	o.counter("forwarded_requests_total", "Requests of other nodes that were passed on.", float64(s.Forwards))
-	o.counter("learned_keys_total", "Keys and copies asked for because of accesses that nobody announced.", float64(s.Learned))
+	o.counter("learned_keys_total", "Keys and copies asked for because of accesses that were not announced, or not in time.", float64(s.Learned))
 	o.histogram("intent_lead_seconds", "Time from asking for a key, because of an intent, to its arrival.", x.Leads, micros, 4, 24)
 	o.gauge("intent_keys", "Keys that the workers' intents hold.", float64(x.Announced))
 	o.gauge("intent_window_clocks", "For how many clocks ahead intents are acted on, of the worker that looks furthest.", float64(s.Window))

@@ -52,7 +52,7 @@ type Sample struct {
 	Drops     uint64         `json:"drops"`          // … and given up
 	Deltas    uint64         `json:"deltas"`         // replica updates sent
 	Refreshes uint64         `json:"refreshes"`      // rows sent to replicas
-	Learned   uint64         `json:"learned"`        // keys asked for because of accesses that nobody announced
+	Learned   uint64         `json:"learned"`        // keys asked for because of accesses that were not announced, or not in time
 	Owned     int            `json:"owned"`          // main copies that are here
 	Replicas  int            `json:"replicas"`       // replicas that are here
 	Sent      []Sent         `json:"sent"`           // records, by kind, before lists of keys and compression

@@ -44,14 +44,14 @@ type Placed struct {
 	Fixed    bool            // the key could not move then
 	Full     bool            // a node that would have got a row took none then
 	Unmoved  bool            // the key has never moved
-	Bid      bool            // the asker has not announced the key, but made some of its changes:
+	Bid      bool            // the asker has not announced the key in time, but made some of its changes:
 	Since    uint32          // … since this version,
 	Present  uint32          // … up to this one,
 	Pushes   uint32          // … so many
 	Others   []godwit.NodeID // that hold or want a copy, in order of asking
 }
 
-// Learned is what a node decides from whether to ask for a key that nobody announced.
+// Learned is what a node decides from whether to ask for a key of which it makes accesses elsewhere that were not announced, or not in time.
 type Learned struct {
 	Copies   bool   // it may have a copy
 	Asked    bool   // there is no answer yet to a bid

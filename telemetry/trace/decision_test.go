@@ -22,6 +22,7 @@ func samples(others int) (ds []Decision) {
 		{Done: Stay, To: 1, Placed: &Placed{Asked: AskCopy, Asker: 2, Fixed: true, Full: true, Others: []godwit.NodeID{2}}},
 		{Done: AskCopy, To: 1, Learned: &Learned{Copies: true, Known: true, Patience: 9, Cost: 1 << 24, Seen: 3, Pulls: 4, Pushes: 5}},
 		{Done: BidFor, To: 1, Learned: &Learned{Asked: true, Full: true}},
+		{Done: BidFor, To: 1, Learned: &Learned{Pulls: 3, Pushes: 1}},
 		{Done: EndCopy, To: 1, Ended: &EndedWish{Credit: -3, Saves: 2, Saved: 1, Records: 6, Needed: true}},
 		{Done: FetchAhead, To: 1, Planned: &Planned{Step: true, Fetched: true, Took: 600_000, Long: 1_000_000, Window: 40}},
 		{Done: AskKey, To: 1, Planned: &Planned{Hot: true}},
@@ -70,7 +71,7 @@ func TestDecisionsAreReadAsTheyWereWritten(t *testing.T) {
 		if err := l.Explain(&text, &tr.Header); err != nil {
 			t.Fatal(err)
 		}
-		for _, words := range []string{"moved the key to node 2: of 4294967290 changes since version 5, node 2", "node 2 asked for a copy", "had cost 16777216", "512 times the usual"} {
+		for _, words := range []string{"moved the key to node 2: of 4294967290 changes since version 5, node 2", "did not announce it in time, made 7", "node 2 asked for a copy", "not announced, or not in time, had cost 16777216", "3 pulls and 1 pushes elsewhere that were not announced, or not in time, and", "512 times the usual"} {
 			if !strings.Contains(text.String(), words) {
 				t.Errorf("%q is not in\n%s", words, text.String())
 			}

@@ -91,7 +91,7 @@ func (p *Placed) why() string {
 	switch {
 	case p.Bid:
 		changes := uint64(max(p.Present, p.Since) - p.Since)
-		because = append(because, fmt.Sprintf("of %d changes since version %d, node %d, which did not announce it, made %d", changes, p.Since, p.Asker, p.Pushes))
+		because = append(because, fmt.Sprintf("of %d changes since version %d, node %d, which did not announce it in time, made %d", changes, p.Since, p.Asker, p.Pushes))
 	case p.Asked == AskCopy:
 		because = append(because, fmt.Sprintf("node %d asked for a copy", p.Asker))
 	case p.Asked == AskKey:
@@ -138,7 +138,7 @@ func listed(nodes []godwit.NodeID) string {
 func (l *Learned) why(done Choice) string {
 	switch {
 	case done == AskCopy || l.Full:
-		text := fmt.Sprintf("accesses that nobody announced had cost %d there, as much as %d keys in requests of many, in %d that were noticed", l.Cost, l.Cost, l.Seen)
+		text := fmt.Sprintf("accesses that were not announced, or not in time, had cost %d there, as much as %d keys in requests of many, in %d that were noticed", l.Cost, l.Cost, l.Seen)
 		if l.Patience > 0 {
 			text += fmt.Sprintf("; a copy had to earn %d times the usual, because earlier ones did not pay", 1<<l.Patience)
 		}
@@ -147,9 +147,9 @@ func (l *Learned) why(done Choice) string {
 		}
 		return text
 	case !l.Known:
-		return fmt.Sprintf("it made %d pulls and %d pushes elsewhere that nobody announced, and knows no version of the key to count from", l.Pulls, l.Pushes)
+		return fmt.Sprintf("it made %d pulls and %d pushes elsewhere that were not announced, or not in time, and knows no version of the key to count from", l.Pulls, l.Pushes)
 	}
-	return fmt.Sprintf("it made %d pulls and %d pushes elsewhere that nobody announced since it knows a version", l.Pulls, l.Pushes)
+	return fmt.Sprintf("it made %d pulls and %d pushes elsewhere that were not announced, or not in time, since it knows a version", l.Pulls, l.Pushes)
 }
 
 func (x *EndedWish) why() string {

@@ -6,7 +6,7 @@ import (
 	"github.com/godwit-ps/godwit/node/internal/link"
 )
 
-// This file tells the shards what workers do without having announced it (protocol.Shard.Missed).
+// This file tells the shards what workers do without having announced it in time (protocol.Shard.Missed).
 
 // samples is about of how many keys of a call a shard hears.
 const samples = 32

@@ -43,7 +43,7 @@ type Worker struct {
 	req     request
 	turn    link.Turn // between steps
 	count   counters
-	teacher *shards.Teacher // is told of accesses that nobody announced; nil: the policy learns nothing from them
+	teacher *shards.Teacher // is told of accesses that were not announced, or not in time; nil: the policy learns nothing from them
 	party   cut.Party       // as cuts see the worker
 	tally   watch.Tally     // of its accesses of traced keys
 	marks   host.Marks      // in traces of the runtime
