@@ -90,6 +90,11 @@ func (a *ahead) arrived(ctx context.Context) error {
 	return a.Worker.Wait(ctx, h)
 }
 
+// SeedSample implements [godwit.Seeder].
+func (a *ahead) SeedSample(sampler int, seed1, seed2 uint64) {
+	seedSample(a.Worker, sampler, seed1, seed2)
+}
+
 // SyncAll also waits for the writes that were let go.
 func (a *ahead) SyncAll(ctx context.Context) error {
 	return errors.Join(a.arrived(ctx), a.Worker.SyncAll(ctx))

@@ -121,6 +121,16 @@ func (c *counter) PushAsync(ctx context.Context, keys []godwit.Key, push []float
 	return c.Worker.PushAsync(ctx, keys, push)
 }
 
+func (c *counter) Set(ctx context.Context, keys []godwit.Key, vals []float32) error {
+	c.access(len(keys), len(vals))
+	return c.Worker.Set(ctx, keys, vals)
+}
+
+func (c *counter) SetAsync(ctx context.Context, keys []godwit.Key, vals []float32) (godwit.Handle, error) {
+	c.access(len(keys), len(vals))
+	return c.Worker.SetAsync(ctx, keys, vals)
+}
+
 func (c *counter) Intent(keys []godwit.Key, start, end godwit.Clock) error {
 	c.announced += len(keys)
 	return c.Worker.Intent(keys, start, end)
@@ -129,4 +139,9 @@ func (c *counter) Intent(keys []godwit.Key, start, end godwit.Clock) error {
 func (c *counter) PrepareSample(sampler, n int, start, end godwit.Clock) (godwit.SampleID, error) {
 	c.samples += n
 	return c.Worker.PrepareSample(sampler, n, start, end)
+}
+
+// SeedSample implements [godwit.Seeder].
+func (c *counter) SeedSample(sampler int, seed1, seed2 uint64) {
+	seedSample(c.Worker, sampler, seed1, seed2)
 }

@@ -65,6 +65,11 @@ func (s single) Push(ctx context.Context, keys []godwit.Key, push []float32) err
 	return s.Worker.Wait(ctx, begun...)
 }
 
+// SeedSample implements [godwit.Seeder].
+func (s single) SeedSample(sampler int, seed1, seed2 uint64) {
+	seedSample(s.Worker, sampler, seed1, seed2)
+}
+
 // A synced worker tells when it heard that all updates were visible.
 type synced struct {
 	godwit.Worker
@@ -75,6 +80,18 @@ func (s synced) SyncAll(ctx context.Context) error {
 	err := s.Worker.SyncAll(ctx)
 	s.d.synced = s.d.c.Now()
 	return err
+}
+
+// SeedSample implements [godwit.Seeder].
+func (s synced) SeedSample(sampler int, seed1, seed2 uint64) {
+	seedSample(s.Worker, sampler, seed1, seed2)
+}
+
+// seedSample seeds the next sample of a worker that is a [godwit.Seeder].
+func seedSample(w godwit.Worker, sampler int, seed1, seed2 uint64) {
+	if s, ok := w.(godwit.Seeder); ok {
+		s.SeedSample(sampler, seed1, seed2)
+	}
 }
 
 // callers are workers that call as the program is to.

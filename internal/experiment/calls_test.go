@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -87,5 +88,53 @@ func TestSingleCallsAreSlowerForTheClassicServer(t *testing.T) {
 	}
 	if speed[1] >= 0.7*speed[0] {
 		t.Errorf("speed-up of two nodes: %.2f with calls of all keys, %.2f with a call a key", speed[0], speed[1])
+	}
+}
+
+// Samples of every worker of an experiment follow from the seeds of their steps, as in training without one.
+func TestSamplesOfExperimentsAreSeededByStep(t *testing.T) {
+	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 1 << 20, Dim: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := cluster(sim.Config{Nodes: 1, Workers: 1, Seed: 1, Model: m, Samplers: []sampling.Spec{{Name: "s", Dist: sampling.Uniform(1 << 20), Scheme: sampling.Independent{}}}}, "10g")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	draw := func(ctx context.Context, w godwit.Worker) ([]godwit.Key, error) {
+		seedSample(w, 0, 7, 11)
+		id, err := w.PrepareSample(0, 8, 0, 1)
+		if err != nil {
+			return nil, err
+		}
+		defer w.FinishSample(id)
+		keys := make([]godwit.Key, 8)
+		return keys, w.PullSample(ctx, id, keys, make([]float32, 8))
+	}
+	_, err = c.Run(context.Background(), func(ctx context.Context, w godwit.Worker) error {
+		want, err := draw(ctx, w)
+		if err != nil {
+			return err
+		}
+		evaluating := false
+		workers := map[string]godwit.Worker{"counter": &counter{Worker: w}}
+		for what, p := range map[string]*program{"batched": {}, "single": {calls: Single}, "ahead": {ahead: true}} {
+			d := &recorder{c: c, program: p}
+			workers[what] = d.callers([]godwit.Worker{w}, &evaluating)[0]
+		}
+		for what, w := range workers {
+			if got, err := draw(ctx, w); err != nil || !slices.Equal(got, want) {
+				t.Errorf("%s draws %v, want %v: %v", what, got, want, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

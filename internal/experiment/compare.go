@@ -26,12 +26,12 @@ func speedups(file, what, x string, bars bool) (plots [2]Plot) {
 
 // add adds a row to a series of both plots.
 func add(plots *[2]Plot, series int, name string, r *Row) {
-	for i, y := range []float64{r.Speedup, r.Effective} {
+	for i, of := range []func(*Row) float64{func(r *Row) float64 { return r.Speedup }, func(r *Row) float64 { return r.Effective }} {
 		p := &plots[i]
 		if series == len(p.Series) {
-			p.Series = append(p.Series, Series{Name: name})
+			p.Series = append(p.Series, Series{Name: name, of: of})
 		}
-		p.Series[series].Y = append(p.Series[series].Y, y)
+		p.Series[series].add(r)
 	}
 }
 

@@ -80,11 +80,13 @@ func delay(ctx context.Context, l *Lab, r *Report) error {
 	for _, spread := range spreads {
 		rows, err := l.delays(ctx, r, settings, nodes, workers, spread)
 		name := "steps vary by " + delayColumns[0].of(&Row{Spread: spread})
-		t, w := Series{Name: name}, Series{Name: name}
+		t := Series{Name: name, of: func(r *Row) float64 { return untilReached(r.ToTarget) }}
+		w := Series{Name: name, of: func(r *Row) float64 { return 100 * r.Waiting }}
 		for _, row := range rows {
 			if row != nil {
 				r.Rows = append(r.Rows, row)
-				t.Y, w.Y = append(t.Y, untilReached(row.ToTarget)), append(w.Y, 100*row.Waiting)
+				t.add(row)
+				w.add(row)
 			}
 		}
 		times.Series, waits.Series = append(times.Series, t), append(waits.Series, w)

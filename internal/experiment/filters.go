@@ -178,10 +178,10 @@ func filters(ctx context.Context, l *Lab, r *Report) error {
 		if err != nil {
 			return err
 		}
-		p := Plot{File: "filters-" + f.name, Title: "Bytes sent, " + f.name, Y: "MB", Bars: true, Series: []Series{{Name: "MB"}}}
+		p := Plot{File: "filters-" + f.name, Title: "Bytes sent, " + f.name, Y: "MB", Bars: true, Series: []Series{{Name: "MB", of: func(r *Row) float64 { return float64(r.SentBytes) / 1e6 }}}}
 		for _, row := range rows {
 			p.Ticks = append(p.Ticks, row.Filters)
-			p.Series[0].Y = append(p.Series[0].Y, float64(row.SentBytes)/1e6)
+			p.Series[0].add(row)
 		}
 		r.plots = append(r.plots, p)
 	}

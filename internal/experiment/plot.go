@@ -21,6 +21,14 @@ type Plot struct {
 type Series struct {
 	Name string
 	Y    []float64
+
+	rows []*Row // the row of each value, and what it is of it, where reports of several seeds are merged
+	of   func(*Row) float64
+}
+
+// add adds the value of a row.
+func (s *Series) add(r *Row) {
+	s.rows, s.Y = append(s.rows, r), append(s.Y, s.of(r))
 }
 
 // The picture, in pixels: the frame of the axes within it.

@@ -17,7 +17,7 @@ type Range struct {
 
 // merged makes one report of those of several seeds: each row is that of the seed
 // whose epochs took the median time, the longer one of two, with the medians and ranges of the figures that
-// are compared. A report that has fewer rows or plots, because the run was ended, is left out.
+// are compared, and plots are of these rows. A report that has fewer rows or plots, because the run was ended, is left out.
 func merged(reports []*Report) *Report {
 	first := reports[0]
 	whole := slices.DeleteFunc(slices.Clone(reports), func(r *Report) bool {
@@ -29,16 +29,18 @@ func merged(reports []*Report) *Report {
 	m := *first
 	m.Seeds = len(whole)
 	m.Rows = make([]*Row, len(first.Rows))
+	of := map[*Row]*Row{}
 	for i := range m.Rows {
 		var rows []*Row
 		for _, r := range whole {
 			rows = append(rows, r.Rows[i])
 		}
 		m.Rows[i] = mergedRow(rows)
+		of[first.Rows[i]] = m.Rows[i]
 	}
 	m.plots = slices.Clone(first.plots)
 	for i := range m.plots {
-		m.plots[i] = mergedPlot(i, whole)
+		m.plots[i] = first.plots[i].again(of)
 	}
 	return &m
 }
@@ -85,22 +87,15 @@ func middle[T cmp.Ordered](rows []*Row, lowerIsBetter bool, of func(*Row) T) (me
 	return xs[at], [2]T{xs[0], xs[len(xs)-1]}
 }
 
-// mergedPlot has the medians of the points of the reports' plots of a number.
-func mergedPlot(number int, reports []*Report) Plot {
-	p := reports[0].plots[number]
+// again is the plot with other rows in the places of its own.
+func (p Plot) again(of map[*Row]*Row) Plot {
 	p.Series = slices.Clone(p.Series)
 	for i := range p.Series {
 		s := &p.Series[i]
-		s.Y = slices.Clone(s.Y)
-		for j := range s.Y {
-			var ys []float64
-			for _, r := range reports {
-				if o := r.plots[number].Series; i < len(o) && j < len(o[i].Y) {
-					ys = append(ys, o[i].Y[j])
-				}
-			}
-			slices.Sort(ys)
-			s.Y[j] = ys[(len(ys)-1)/2]
+		rows := s.rows
+		s.rows, s.Y = nil, nil
+		for _, r := range rows {
+			s.add(of[r])
 		}
 	}
 	return p

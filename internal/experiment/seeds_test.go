@@ -3,6 +3,7 @@ package experiment
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -14,10 +15,10 @@ import (
 func TestFiguresAreMediansOfTheSeeds(t *testing.T) {
 	report := func(seed uint64, epochs ...time.Duration) *Report {
 		r := &Report{Name: "x", Seed: seed, Step: time.Millisecond, columns: trained}
-		s := Series{Name: "a"}
+		s := Series{Name: "a", of: func(r *Row) float64 { return r.Epoch.Seconds() }}
 		for _, e := range epochs {
 			r.Rows = append(r.Rows, &Row{Policy: "static", Epoch: e, Speedup: 12 / e.Seconds(), Moves: uint64(e / time.Second)})
-			s.Y = append(s.Y, e.Seconds())
+			s.add(r.Rows[len(r.Rows)-1])
 		}
 		r.plots = []Plot{{File: "p", Series: []Series{s}}}
 		return r
@@ -46,6 +47,40 @@ func TestFiguresAreMediansOfTheSeeds(t *testing.T) {
 	}
 }
 
+// Of two seeds, pictures have the worse one where tables do.
+func TestPicturesShowWhatTablesSay(t *testing.T) {
+	const s = time.Second
+	report := func(seed uint64, r Row) *Report {
+		series := []Series{
+			{Name: "time", of: func(r *Row) float64 { return untilReached(r.ToTarget) }},
+			{Name: "speed-up", of: func(r *Row) float64 { return r.Speedup }},
+			{Name: "bytes", of: func(r *Row) float64 { return float64(r.SentBytes) }},
+		}
+		for i := range series {
+			series[i].add(&r)
+		}
+		return &Report{Name: "x", Seed: seed, Rows: []*Row{&r}, plots: []Plot{{File: "p", Series: series}}}
+	}
+	for _, c := range []struct {
+		first, second Row
+		want          [3]float64 // time, speed-up, bytes
+	}{
+		{Row{Epoch: 2 * s, Speedup: 3, ToTarget: 4 * s, SentBytes: 9}, Row{Epoch: 3 * s, Speedup: 2, ToTarget: 6 * s, SentBytes: 7}, [3]float64{6, 2, 7}},
+		{Row{Epoch: 3 * s, Speedup: 2, ToTarget: 4 * s, SentBytes: 9}, Row{Epoch: 2 * s, Speedup: 3, SentBytes: 10}, [3]float64{math.Inf(1), 2, 9}},
+	} {
+		m := merged([]*Report{report(7, c.first), report(8, c.second)})
+		row, drawn := m.Rows[0], m.plots[0].Series
+		if said := [3]float64{untilReached(row.ToTarget), row.Speedup, float64(row.SentBytes)}; said != c.want {
+			t.Errorf("the table has %v, want %v", said, c.want)
+		}
+		for i, want := range c.want {
+			if y := drawn[i].Y; len(y) != 1 || y[0] != want {
+				t.Errorf("the picture of %s has %v, want %v", drawn[i].Name, y, want)
+			}
+		}
+	}
+}
+
 func TestAnExperimentRunsItsSeeds(t *testing.T) {
 	l := tiny()
 	l.Policies, l.Nodes, l.Seeds = []placement.Policy{placement.Static}, []int{1, 2}, 3
@@ -56,6 +91,14 @@ func TestAnExperimentRunsItsSeeds(t *testing.T) {
 	for _, row := range r.Rows {
 		if g := row.Range; g == nil || g.Epoch[0] > row.Epoch || row.Epoch > g.Epoch[1] || g.Epoch[0] == g.Epoch[1] {
 			t.Errorf("%+v, %+v", row, g)
+		}
+	}
+	if len(r.plots) == 0 {
+		t.Error("nothing is drawn")
+	}
+	for i := range r.plots {
+		if y := r.plots[i].Series[0].Y; len(y) != 2 {
+			t.Errorf("%s has %v", r.plots[i].File, y)
 		}
 	}
 }

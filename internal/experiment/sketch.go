@@ -91,7 +91,7 @@ func inserts(ctx context.Context, l *Lab, r *Report) error {
 	}
 	for rest := rows; len(rest) > 0; rest = rest[len(l.Nodes):] {
 		i := (len(rows) - len(rest)) / len(l.Nodes)
-		s := Series{Name: fmt.Sprintf("batches of %d", l.Batches[i%len(works)])}
+		s := Series{Name: fmt.Sprintf("batches of %d", l.Batches[i%len(works)]), of: func(r *Row) float64 { return r.Inserts / 1e6 }}
 		if len(policies) > 1 {
 			s.Name = policies[i/len(works)].Name() + ", " + s.Name
 		}
@@ -102,7 +102,7 @@ func inserts(ctx context.Context, l *Lab, r *Report) error {
 					row.Speedup = row.Inserts / first.Inserts
 				}
 				r.Rows = append(r.Rows, row)
-				s.Y = append(s.Y, row.Inserts/1e6)
+				s.add(row)
 			}
 		}
 		plot.Series = append(plot.Series, s)

@@ -60,11 +60,13 @@ func timing(ctx context.Context, l *Lab, r *Report) error {
 		waited.Ticks, held.Ticks = append(waited.Ticks, fmt.Sprint(d)), append(held.Ticks, fmt.Sprint(d))
 	}
 	for i, name := range names {
-		a, b := Series{Name: name}, Series{Name: name}
+		a := Series{Name: name, of: func(r *Row) float64 { return 100 * (1 - r.NoMessage) }}
+		b := Series{Name: name, of: func(r *Row) float64 { return r.Replicas }}
 		for _, row := range rows[i*len(offsets) : (i+1)*len(offsets)] {
 			if row != nil {
 				r.Rows = append(r.Rows, row)
-				a.Y, b.Y = append(a.Y, 100*(1-row.NoMessage)), append(b.Y, row.Replicas)
+				a.add(row)
+				b.add(row)
 			}
 		}
 		waited.Series, held.Series = append(waited.Series, a), append(held.Series, b)
