@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -65,11 +66,13 @@ type Compute struct {
 
 func (c *Compute) check() error {
 	switch {
+	case !finite(c.Byte) || !finite(c.FrameByte):
+		return fmt.Errorf("sim: a byte of a value costs %v ns and one of a frame %v, want finite numbers", c.Byte, c.FrameByte)
 	case min(c.Step, c.Key, c.Announce, c.Plan, c.Want, c.Load, c.Sample, c.Send, c.Frame, c.Record, c.Round, c.Slice) < 0 || min(c.Byte, c.FrameByte) < 0:
 		return fmt.Errorf("sim: computing takes negative time: %+v", *c)
-	case slices.ContainsFunc(slices.Collect(maps.Values(c.Slow)), func(x float64) bool { return !(x > 0) }):
-		return fmt.Errorf("sim: computing takes %v times as long, want more than 0", c.Slow)
-	case c.Spread < 0 || c.Spread > 1:
+	case slices.ContainsFunc(slices.Collect(maps.Values(c.Slow)), func(x float64) bool { return !(x > 0) || !finite(x) }):
+		return fmt.Errorf("sim: computing takes %v times as long, want finite numbers above 0", c.Slow)
+	case !(c.Spread >= 0 && c.Spread <= 1):
 		return fmt.Errorf("sim: steps vary by a share of %v, want 0 … 1", c.Spread)
 	case c.Servers < 0 || c.Servers > 1<<10:
 		return fmt.Errorf("sim: %d server cores a node, want 0 (2) … %d", c.Servers, 1<<10)
@@ -82,6 +85,9 @@ func (c *Compute) check() error {
 	}
 	return nil
 }
+
+// finite reports whether x is a number, and not an infinite one.
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 // cores returns when each core is free that a node's server uses: now.
 func (c *Compute) cores() []int64 {

@@ -87,11 +87,11 @@ func NetworkNames() []string {
 
 func (n *Network) check(nodes int) error {
 	switch {
-	case n.Bandwidth < 0:
-		return fmt.Errorf("sim: a bandwidth of %v bits a second, want 0 (any) or more", n.Bandwidth)
+	case !(n.Bandwidth >= 0) || !finite(n.Bandwidth):
+		return fmt.Errorf("sim: a bandwidth of %v bits a second, want a finite number, 0 (any) or more", n.Bandwidth)
 	case n.Latency < 0 || n.Jitter < 0 || n.Frame < 0 || n.SpikeDelay < 0:
 		return fmt.Errorf("sim: a network faster than time: latency %v, jitter %v, frame %v, spikes %v", n.Latency, n.Jitter, n.Frame, n.SpikeDelay)
-	case n.Spike < 0 || n.Spike > 1:
+	case !(n.Spike >= 0 && n.Spike <= 1):
 		return fmt.Errorf("sim: a share of %v of frames with a spike, want 0 … 1", n.Spike)
 	}
 	for _, p := range n.Partitions {

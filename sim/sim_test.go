@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"strings"
 	"testing"
@@ -304,6 +305,26 @@ func TestCheckNoticesWhatIsLeftOver(t *testing.T) {
 	}
 	if err := c.unwanted(); err == nil {
 		t.Error("an intent that goes on does not count as left over")
+	}
+}
+
+// What is no number, or an infinite one, is refused by its name: times that are made of it would be any.
+func TestNumbersThatAreNoneAreRefused(t *testing.T) {
+	m := model(t, 10, 1)
+	for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		for want, cfg := range map[string]Config{
+			"bandwidth":      {Network: Network{Bandwidth: x}},
+			"with a spike":   {Network: Network{Spike: x}},
+			"steps vary":     {Compute: Compute{Spread: x}},
+			"a byte of a":    {Compute: Compute{Byte: x}},
+			"one of a frame": {Compute: Compute{FrameByte: x}},
+			"times as long":  {Compute: Compute{Slow: map[int]float64{0: x}}},
+		} {
+			cfg.Nodes, cfg.Workers, cfg.Model = 1, 1, m
+			if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), fmt.Sprint(x)) {
+				t.Errorf("%v: %v, want an error with %q", x, err, want)
+			}
+		}
 	}
 }
 
