@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/godwit-ps/godwit/coord/etcd"
 )
 
 // The seed of a storm that is cut short has not failed.
@@ -15,5 +17,15 @@ func TestAnInterruptIsNoFault(t *testing.T) {
 	err := storms(ctx, 1, time.Hour)
 	if !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "-seed") {
 		t.Errorf("it ends with %v", err)
+	}
+}
+
+// Of a process that does not start there is nothing to wait for, or to stop.
+func TestAProcessThatDoesNotStartIsNoChild(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	x, err := startChild(ctx, 1, etcd.Access{})
+	if x != nil || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "does not start") {
+		t.Errorf("%v, %v", x, err)
 	}
 }

@@ -74,6 +74,7 @@ type child struct {
 	ended bool
 }
 
+// startChild starts a node of a storm as a process, which ctx ends. The child is nil if it does not start.
 func startChild(ctx context.Context, seed uint64, a etcd.Access) (*child, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -85,7 +86,10 @@ func startChild(ctx context.Context, seed uint64, a etcd.Access) (*child, error)
 	if x.stdin, err = x.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
-	return x, x.cmd.Start()
+	if err := x.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("a process that is a node does not start: %w", err)
+	}
+	return x, nil
 }
 
 // wait waits for the end of the process and counts what it counted.
