@@ -152,13 +152,14 @@ func (s *simulate) print(w io.Writer, r *sim.StormsReport, vacuous error) error 
 	}
 	out := struct {
 		*sim.StormsReport
+		Hash              string  `json:"hash"` // in place of the report's: many programs read numbers as floats, which have 53 bits
 		SeedsPerSecond    float64 `json:"seeds_per_second"`
 		MessagesPerSecond float64 `json:"messages_per_second"`
 		FailedSeed        uint64  `json:"failed_seed,omitempty"`
 		Weather           string  `json:"weather,omitempty"`
 		Error             string  `json:"error,omitempty"`
 		Replay            string  `json:"replay,omitempty"`
-	}{StormsReport: r, SeedsPerSecond: perSecond(r.Seeds), MessagesPerSecond: perSecond(r.Messages)}
+	}{StormsReport: r, Hash: fmt.Sprintf("%016x", r.Hash), SeedsPerSecond: perSecond(r.Seeds), MessagesPerSecond: perSecond(r.Messages)}
 	if vacuous != nil {
 		out.Error = vacuous.Error()
 	}

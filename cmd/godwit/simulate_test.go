@@ -31,20 +31,38 @@ func TestSimulateTellsWhatItDid(t *testing.T) {
 
 // One process after the other, with other things at the same time.
 func TestSimulateRepeatsBitForBit(t *testing.T) {
-	var hashes [2]uint64
+	var hashes [2]string
 	for i, parallel := range []string{"1", "3"} {
 		out, err := exec.Command(binary, "simulate", "--seeds", "30", "--parallel", parallel, "--json").Output()
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		var r struct{ Hash uint64 }
+		var r struct{ Hash string }
 		if err := json.Unmarshal(out, &r); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
 		hashes[i] = r.Hash
 	}
-	if hashes[0] != hashes[1] || hashes[0] == 0 {
-		t.Errorf("the same seeds give %x and then %x", hashes[0], hashes[1])
+	if hashes[0] != hashes[1] || strings.Trim(hashes[0], "0") == "" {
+		t.Errorf("the same seeds give %s and then %s", hashes[0], hashes[1])
+	}
+}
+
+// A hash has more digits than programs keep of a JSON number.
+func TestSimulatePrintsItsHashInOneWay(t *testing.T) {
+	r := &sim.StormsReport{Seeds: 4, Hash: 1<<59 | 1}
+	for _, json := range []bool{false, true} {
+		var out bytes.Buffer
+		if err := (&simulate{json: json}).print(&out, r, nil); err != nil {
+			t.Fatal(err)
+		}
+		want := "hash 0800000000000001\n"
+		if json {
+			want = `"hash":"0800000000000001"`
+		}
+		if !strings.Contains(out.String(), want) || strings.Count(out.String(), "hash") != 1 {
+			t.Errorf("%s lacks %s", out.String(), want)
+		}
 	}
 }
 
