@@ -110,8 +110,8 @@ func (s *Shard) Resting() error {
 		return fmt.Errorf("%d keys are wanted and were not asked for", len(s.due))
 	case len(s.dirty) > 0 || len(s.changed) > 0:
 		return fmt.Errorf("%d replicas have updates, %d rows have holders that lack something", len(s.dirty), len(s.changed))
-	case len(s.parked) > 0:
-		return fmt.Errorf("%d rows have holders that lack something, and rested", len(s.parked))
+	case s.Parked():
+		return fmt.Errorf("%d rows have holders that lack something, and rested", len(s.parked[0])+len(s.parked[1]))
 	case len(s.roughs) > 0:
 		return fmt.Errorf("%d rows have holders that have them rounded", len(s.roughs))
 	}

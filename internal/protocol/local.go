@@ -236,7 +236,7 @@ func (s *Shard) markUnsent(h *store.Header) {
 func (s *Shard) Work() bool { return len(s.dirty)+len(s.leaving)+len(s.changed)+len(s.roughs) > 0 }
 
 // Parked reports whether a round for all holders has more to do than Work says: some rest, and lack something.
-func (s *Shard) Parked() bool { return len(s.parked) > 0 }
+func (s *Shard) Parked() bool { return len(s.parked[0])+len(s.parked[1]) > 0 }
 
 // Due reports whether there are keys that had to wait for room to be asked for.
 func (s *Shard) Due() bool { return len(s.due) > 0 }

@@ -128,3 +128,57 @@ func TestARoundThatPressesRefreshesBoundedCopiesOfWhoRests(t *testing.T) {
 		t.Errorf("the copy has %v after a round that presses, want 10 and 20", v)
 	}
 }
+
+// A round that presses leaves the rows of other tables alone that wait until who rests asks for them, however many there are.
+func TestARoundThatPressesLeavesOtherTablesToWhoRests(t *testing.T) {
+	m, err := godwit.NewModel(godwit.Table{Name: "free", Rows: 100, Dim: 2}, godwit.Table{Name: "bounded", Rows: 100, Dim: 2, Staleness: godwit.Within(0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCluster(2, m, placement.Adaptive, false, Broken{})
+	home, away := c.nodes[0], c.nodes[1]
+	var keys [2]godwit.Key
+	for table := range keys {
+		keys[table] = m.Key(table, 0)
+		for c.homes.Home(keys[table]) != home.id {
+			keys[table]++
+		}
+		home.Want(home, keys[table])
+		away.Want(away, keys[table])
+	}
+	calm(t, c)
+	c.rests = func(n godwit.NodeID) bool { return n == away.id }
+	for _, k := range keys {
+		home.Push(k, []float32{10, 20})
+	}
+	home.Round(home, false, false)
+	deliverAll(t, c)
+	if n := [2]int{len(home.parked[0]), len(home.parked[1])}; n != [2]int{1, 1} {
+		t.Fatalf("%v rows of both tables wait, want one of each: the test is vacuous", n)
+	}
+	ref, _ := home.st.Find(keys[0])
+	asked := 0
+	rests := c.rests
+	c.rests = func(n godwit.NodeID) bool { asked++; return rests(n) }
+	home.Round(home, false, true)
+	if asked != 0 || len(home.parked[0]) != 1 || len(home.parked[1]) != 0 || home.side(home.st.Header(ref)).main().changed {
+		t.Errorf("it asks %d times whether a holder rests, and %d and %d rows wait", asked, len(home.parked[0]), len(home.parked[1]))
+	}
+	deliverAll(t, c)
+	v := make([]float32, 2)
+	for table, want := range []float32{0, 10} {
+		if away.Pull(keys[table], v); v[0] != want {
+			t.Errorf("the copy of table %d has %v, want %v", table, v[0], want)
+		}
+	}
+	home.Round(home, true, false) // as all is asked for
+	deliverAll(t, c)
+	if away.Pull(keys[0], v); v[0] != 10 || home.Parked() {
+		t.Errorf("the copy has %v after a round for all, want 10", v[0])
+	}
+	c.rests = nil
+	calm(t, c)
+	if err := c.check(); err != nil {
+		t.Error(err)
+	}
+}

@@ -16,8 +16,11 @@ import (
 // A holder that does not use its copy is refreshed less and less often, and one that rests (Out.Rests) not at all. It is refreshed at
 // once if all is set, or if bounded is set and its table bounds staleness.
 func (s *Shard) Round(out Out, all, bounded bool) (held bool) {
+	if all {
+		s.unpark(&s.parked[0])
+	}
 	if all || bounded { // who has a copy of a table with a bound is told that it is fresh
-		s.unpark()
+		s.unpark(&s.parked[1])
 	}
 	held = s.RoundUp(out)
 	held = s.roundDown(out, all, bounded) || held
@@ -127,13 +130,17 @@ func (s *Shard) roundDown(out Out, all, bounded bool) (held bool) {
 func (s *Shard) park(k godwit.Key, m *mainSide) {
 	if !m.parked {
 		m.parked = true
-		s.parked = append(s.parked, k)
+		list := &s.parked[0]
+		if s.cfg.isBounded(k) {
+			list = &s.parked[1]
+		}
+		*list = append(*list, k)
 	}
 }
 
-// unpark has this round go over the rows of which holders that rested lack something.
-func (s *Shard) unpark() {
-	for h := range s.taken(&s.parked, false) {
+// unpark has this round go over the rows of a list of which holders that rested lack something.
+func (s *Shard) unpark(list *[]godwit.Key) {
+	for h := range s.taken(list, false) {
 		if mayBeHeld(h) {
 			s.side(h).main().parked = false
 			s.markChanged(h)

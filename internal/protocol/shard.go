@@ -155,7 +155,7 @@ type Shard struct {
 	vectors   vectors           // values of waiters
 	dirty     []godwit.Key      // replicas that are dirty and not held back, and some that were: see RoundUp
 	leaving   []godwit.Key      // replicas that are to drain when requests of this node are answered, and some that were: see drain
-	parked    []godwit.Key      // main copies of which holders that rest lack something, and some that were
+	parked    [2][]godwit.Key   // main copies of which holders that rest lack something, and some that were; those of tables with a bound second
 	roughs    []godwit.Key      // main copies of which a holder has a rounded row, and some that were
 	changed   []godwit.Key      // main copies whose holders lack something, and some that were
 	listing   uint8             // 0 and 1 in turn, by passes over unsettled
@@ -348,7 +348,7 @@ func (m Memory) Bytes() int { return m.Rows + m.Sides + m.Hints }
 
 // Memory returns about how much memory the shard takes, by what it is for.
 func (s *Shard) Memory() Memory {
-	lists := 8 * (cap(s.dirty) + cap(s.leaving) + cap(s.changed) + cap(s.parked) + cap(s.roughs) + cap(s.unsettled))
+	lists := 8 * (cap(s.dirty) + cap(s.leaving) + cap(s.changed) + cap(s.parked[0]) + cap(s.parked[1]) + cap(s.roughs) + cap(s.unsettled))
 	return Memory{Rows: s.st.Bytes(), Sides: s.sides.bytes() + s.holders.bytes() + s.waiters.bytes() + lists, Hints: s.dir.Bytes() + s.learner.Bytes()}
 }
 
