@@ -63,6 +63,11 @@ func (b *stormBounds) bind(tables []godwit.Table) {
 	}
 }
 
+// any reports whether a table bounds staleness, or did at first.
+func (b *stormBounds) any() bool {
+	return slices.ContainsFunc(b.stale, func(x godwit.Bound) bool { return x != godwit.Eventual })
+}
+
 // goOn notes that a worker is about to go to its next moment.
 func (b *stormBounds) goOn(worker int, how func(*history.Clocks, int)) {
 	was := b.clocks.Now(worker)

@@ -15,7 +15,8 @@ import (
 // cross: some clocks from where they are; of one that is parked, the tick behind its last step. The latest of these of all nodes is where workers cross. So
 // nobody has passed it, and nobody waits but a worker that is faster than the words of the nodes.
 //
-// A worker in a barrier is at the beginning of the next era, so who makes fewer steps in an era crosses there. One that
+// A worker in a barrier is at the beginning of the next era, so who makes fewer steps in an era crosses there, and so is one that has finished: others
+// may come to that era before they hear of the cut, if it comes to the barrier meanwhile. One that
 // rests makes no steps for a time that nobody knows: it crosses where it is, and nobody waits for it.
 
 // A meeting is where workers cross into the cut under way. The gate of the cuts guards it.

@@ -77,9 +77,18 @@ func (p *Party) Barrier(enter func()) {
 	p.park(inBarrier, enter)
 }
 
-// Rest is Barrier of a worker of which nobody knows when it goes on. It crosses into a cut at the clock
+// Finish is Barrier of a worker of which nobody knows when it comes there. Until then it is at the beginning of the next era, and crosses into a
+// cut where all do.
+func (p *Party) Finish(enter func()) {
+	if p.cuts.OneClock {
+		enter = func() { p.clock.Enter() }
+	}
+	p.park(atRest, enter)
+}
+
+// Rest says that the worker is at a step boundary until Unpark, and nobody knows when that is. It crosses into a cut at the clock
 // where it is.
-func (p *Party) Rest(enter func()) { p.park(atRest, enter) }
+func (p *Party) Rest() { p.park(atRest, nil) }
 
 func (p *Party) park(how parked, enter func()) {
 	p.cuts.gate.Lock()
@@ -120,7 +129,7 @@ func (p *Party) follow() (waits bool) {
 	if p.crossed.Load() == c.asked.Load() {
 		return false
 	}
-	if p.parked != atRest {
+	if p.parked != atRest || p.early {
 		if cross, waits := c.meeting.at(p.clock.Tick()); !cross {
 			return waits
 		}

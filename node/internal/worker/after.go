@@ -81,7 +81,8 @@ func (w *Worker) awaited(o *operation.Op) error {
 func (w *Worker) Finish() {
 	w.enter()
 	w.tally.Advanced(w.clock.Now(), true)
-	w.rest(w.nextEra())
+	w.party.Finish(w.nextEra())
+	w.parked = true // and inside
 }
 
 // nextEra returns what has the worker's clock go to the next era; nil: no table bounds staleness.

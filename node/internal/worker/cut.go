@@ -20,11 +20,7 @@ func (w *Worker) OnCut(f func(cut uint64)) {
 // Rest says that the worker does nothing until its next call, which comes by again.
 func (w *Worker) Rest() {
 	w.enter()
-	w.rest(nil)
-}
-
-func (w *Worker) rest(enter func()) {
-	w.party.Rest(enter)
+	w.party.Rest()
 	w.parked = true // and inside
 }
 
