@@ -27,7 +27,7 @@ type Compute struct {
 	// that share of it up and down.
 	Step   time.Duration
 	Spread float64 // 0 … 1
-	// Key is a worker's access to one key, wherever it is.
+	// Key is a worker's access to one key, wherever it is, and a key that it asks to move here.
 	Key time.Duration
 	// Byte is its access to a byte of the value, in nanoseconds.
 	Byte float64
@@ -331,7 +331,14 @@ func (w *worker) Wait(ctx context.Context, hs ...godwit.Handle) error {
 }
 
 func (w *worker) Localize(ctx context.Context, keys []godwit.Key) error {
+	w.access(len(keys), 0)
 	return w.explain(w.Worker.Localize(ctx, keys))
+}
+
+func (w *worker) LocalizeAsync(ctx context.Context, keys []godwit.Key) (godwit.Handle, error) {
+	w.access(len(keys), 0)
+	h, err := w.Worker.LocalizeAsync(ctx, keys)
+	return h, w.explain(err)
 }
 
 // WaitSync takes a moment also where there are no other nodes to hear from: a

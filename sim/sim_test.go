@@ -139,6 +139,24 @@ func TestStepsAndAccessesTakeTheirTime(t *testing.T) {
 	}
 }
 
+// A key that a worker asks to move here costs it an access, as a key that it reads or writes does.
+func TestAskingForKeysTakesItsTime(t *testing.T) {
+	keys := []godwit.Key{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
+	for what, localize := range map[string]func(context.Context, godwit.Worker) error{
+		"Localize": func(ctx context.Context, w godwit.Worker) error { return w.Localize(ctx, keys) },
+		"LocalizeAsync": func(ctx context.Context, w godwit.Worker) error {
+			h, err := w.LocalizeAsync(ctx, keys)
+			return errors.Join(err, w.Wait(ctx, h))
+		},
+	} {
+		c := cluster(t, Config{Nodes: 1, Workers: 1, Model: model(t, 100, 1), Compute: Compute{Key: 10 * us, Byte: 1000}})
+		r := run(t, c, func(ctx context.Context, w godwit.Worker, _ godwit.Key) error { return localize(ctx, w) })
+		if want := 100 * us; r.Elapsed != want {
+			t.Errorf("%s of ten keys takes %v, want %v", what, r.Elapsed, want)
+		}
+	}
+}
+
 func TestTheServersCoresAreShared(t *testing.T) {
 	took := func(servers int) time.Duration {
 		c := cluster(t, Config{Nodes: 9, Workers: 1, Model: model(t, 1000, 1), Policy: placement.Static,

@@ -131,6 +131,16 @@ func (c *counter) SetAsync(ctx context.Context, keys []godwit.Key, vals []float3
 	return c.Worker.SetAsync(ctx, keys, vals)
 }
 
+func (c *counter) Localize(ctx context.Context, keys []godwit.Key) error {
+	c.access(len(keys), 0)
+	return c.Worker.Localize(ctx, keys)
+}
+
+func (c *counter) LocalizeAsync(ctx context.Context, keys []godwit.Key) (godwit.Handle, error) {
+	c.access(len(keys), 0)
+	return c.Worker.LocalizeAsync(ctx, keys)
+}
+
 func (c *counter) Intent(keys []godwit.Key, start, end godwit.Clock) error {
 	c.announced += len(keys)
 	return c.Worker.Intent(keys, start, end)

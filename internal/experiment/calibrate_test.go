@@ -36,6 +36,11 @@ func TestACounterCountsWhatIsCharged(t *testing.T) {
 			h, err := w.SetAsync(ctx, keys, vals)
 			return begun(ctx, w, h, err)
 		},
+		"Localize": func(ctx context.Context, w godwit.Worker) error { return w.Localize(ctx, keys) },
+		"LocalizeAsync": func(ctx context.Context, w godwit.Worker) error {
+			h, err := w.LocalizeAsync(ctx, keys)
+			return begun(ctx, w, h, err)
+		},
 	} {
 		compute := sim.Compute{Key: 100 * time.Microsecond, Byte: 1000}
 		c, err := sim.New(sim.Config{Nodes: 1, Workers: 1, Model: m, Compute: compute})
