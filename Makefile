@@ -33,16 +33,16 @@ demo: ## train a small model on one node, then on four node processes
 test: lint ## everything that must hold: lint, all tests, the page in a browser, examples, Python, storms, the race detector, arm64
 	$(GO) test $(AT_ONCE) -timeout $(TIMEOUT) ./...
 	$(MAKE) -j2 dashboard monitoring
-	$(MAKE) examples
-	$(MAKE) -j2 python one-core
-	$(MAKE) storm STORM=30s
+	$(MAKE) -j2 python meanwhile
 	$(MAKE) race
 
-# Tests of Python wait for processes, and these leave a core idle.
-.PHONY: one-core
-one-core:
+# Tests of Python leave processors idle while their processes wait for each other.
+.PHONY: meanwhile
+meanwhile:
 	$(MAKE) preempt
 	$(MAKE) arm64
+	$(MAKE) examples
+	$(MAKE) storm STORM=30s
 
 .PHONY: race
 race: ## tests of the concurrent packages under the race detector

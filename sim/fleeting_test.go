@@ -26,6 +26,7 @@ func TestKeysComeForShortStepsIfTheyStay(t *testing.T) {
 				limits.Idle = -1
 			}
 			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
+				t.Parallel()
 				c := cluster(t, Config{Nodes: nodes, Workers: 1, Seed: seed, Model: model(t, rows, 2), Policy: placement.Adaptive,
 					Network: Network{Latency: 20 * time.Microsecond}, Compute: Compute{Step: 300 * time.Microsecond, Spread: 0.2}, Limits: limits})
 				var before [nodes]node.Stats // when the worker begins its last quarter
