@@ -82,13 +82,19 @@ func cutLast(s, sep string) (before, after string, found bool) {
 
 // OpenPlace opens a checkpoint by its place, with its number or without: then it is the last one.
 func OpenPlace(ctx context.Context, place string) (*Checkpoint, error) {
-	store, number, err := SplitPlace(place)
-	if err != nil {
-		return nil, err
-	}
-	s, err := OpenStore(ctx, store)
+	s, number, err := StoreAt(ctx, place)
 	if err != nil {
 		return nil, err
 	}
 	return Open(ctx, s, number)
+}
+
+// StoreAt opens the store of a place, as [OpenPlace] takes it, and returns which checkpoint of it the place is; 0: the last one.
+func StoreAt(ctx context.Context, place string) (s Store, number uint64, err error) {
+	where, number, err := SplitPlace(place)
+	if err != nil {
+		return nil, 0, err
+	}
+	s, err = OpenStore(ctx, where)
+	return s, number, err
 }

@@ -32,11 +32,7 @@ func (c *NodeConfig) patience() time.Duration { return cmp.Or(c.storePatience, s
 
 // openPlace is [checkpoint.OpenPlace], of a store that may take so long for one thing.
 func openPlace(ctx context.Context, place string, limit time.Duration) (*checkpoint.Checkpoint, error) {
-	where, number, err := checkpoint.SplitPlace(place)
-	if err != nil {
-		return nil, err
-	}
-	s, err := checkpoint.OpenStore(ctx, where)
+	s, number, err := checkpoint.StoreAt(ctx, place)
 	if err != nil {
 		return nil, err
 	}

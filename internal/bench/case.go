@@ -165,11 +165,11 @@ func (c *Case) measure(ctx context.Context, d *Comparison, o *Options) (*Result,
 	}
 	began := time.Now()
 	for n := 0; n < leastRounds || time.Since(began) < o.Time || time.Since(began) < longest*o.Time && m.lacks(enough); n++ {
-		if ctx.Err() != nil && n >= leastRounds {
-			break
-		}
 		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			if n < leastRounds {
+				return nil, context.Cause(ctx)
+			}
+			break
 		}
 		if err := m.round(); err != nil {
 			return nil, err

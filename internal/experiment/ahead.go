@@ -14,7 +14,7 @@ import (
 // the next step from what the program announces; samples are drawn when they are pulled,
 // and so are not fetched ahead.
 type ahead struct {
-	godwit.Worker
+	inner
 	evaluating *bool // evaluating is no part of the program
 
 	announced map[godwit.Clock][]godwit.Key // of the steps to come
@@ -88,11 +88,6 @@ func (a *ahead) arrived(ctx context.Context) error {
 	h := a.pushed
 	a.pushed = 0
 	return a.Worker.Wait(ctx, h)
-}
-
-// SeedSample implements [godwit.Seeder].
-func (a *ahead) SeedSample(sampler int, seed1, seed2 uint64) {
-	seedSample(a.Worker, sampler, seed1, seed2)
 }
 
 // SyncAll also waits for the writes that were let go.

@@ -35,7 +35,7 @@ func TestFetchingAheadHidesRoundTripsAndLosesNothing(t *testing.T) {
 				return nil
 			}
 			if i == 1 {
-				w = &ahead{Worker: w, evaluating: &evaluating}
+				w = &ahead{inner: inner{w}, evaluating: &evaluating}
 			}
 			for s := range godwit.Clock(steps) {
 				if err := w.Intent(keys, s, s+1); err != nil {

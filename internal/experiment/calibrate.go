@@ -35,7 +35,7 @@ func (l *Lab) epoch(ctx context.Context, w *work) (took time.Duration, steps int
 	}
 	defer func() { err = errors.Join(err, c.Close(ctx)) }()
 	n := c.Nodes[0]
-	w0 := &counter{Worker: n.Worker(0)}
+	w0 := &counter{inner: inner{n.Worker(0)}}
 	env := train.Env{Workers: []godwit.Worker{w0}}
 	best, last := time.Duration(0), host.ProcessorTime()
 	compute := l.Compute(1)
@@ -44,7 +44,7 @@ func (l *Lab) epoch(ctx context.Context, w *work) (took time.Duration, steps int
 		if took := now - last - w0.cost(&compute); e.Loss != nil && (best == 0 || took < best) {
 			best = took
 		}
-		*w0, last = counter{Worker: w0.Worker}, now
+		*w0, last = counter{inner: w0.inner}, now
 	}
 	const epochs = 3
 	if _, err := w.task.Train(ctx, env, train.Options{Epochs: epochs}, new(atomic.Int64)); err != nil {
@@ -79,7 +79,7 @@ func (l *Lab) steps(ctx context.Context, w *work, workers int) (steps int, err e
 
 // A counter counts what a worker is asked for.
 type counter struct {
-	godwit.Worker
+	inner
 	keys, floats, announced, samples int
 }
 
@@ -149,9 +149,4 @@ func (c *counter) Intent(keys []godwit.Key, start, end godwit.Clock) error {
 func (c *counter) PrepareSample(sampler, n int, start, end godwit.Clock) (godwit.SampleID, error) {
 	c.samples += n
 	return c.Worker.PrepareSample(sampler, n, start, end)
-}
-
-// SeedSample implements [godwit.Seeder].
-func (c *counter) SeedSample(sampler int, seed1, seed2 uint64) {
-	seedSample(c.Worker, sampler, seed1, seed2)
 }

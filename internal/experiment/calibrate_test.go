@@ -49,7 +49,7 @@ func TestACounterCountsWhatIsCharged(t *testing.T) {
 		}
 		var counted time.Duration
 		r, err := c.Run(context.Background(), func(ctx context.Context, w godwit.Worker) error {
-			n := &counter{Worker: w}
+			n := &counter{inner: inner{w}}
 			err := call(ctx, n)
 			counted = n.cost(&compute)
 			return err

@@ -26,7 +26,7 @@ func AllCalls() []Calls { return []Calls{Batched, Single} }
 // value. Writes are begun one after the other, and a step ends when they have
 // arrived.
 type single struct {
-	godwit.Worker
+	inner
 	evaluating *bool // evaluating is no part of the program
 }
 
@@ -65,14 +65,9 @@ func (s single) Push(ctx context.Context, keys []godwit.Key, push []float32) err
 	return s.Worker.Wait(ctx, begun...)
 }
 
-// SeedSample implements [godwit.Seeder].
-func (s single) SeedSample(sampler int, seed1, seed2 uint64) {
-	seedSample(s.Worker, sampler, seed1, seed2)
-}
-
 // A synced worker tells when it heard that all updates were visible.
 type synced struct {
-	godwit.Worker
+	inner
 	d *recorder
 }
 
@@ -82,14 +77,12 @@ func (s synced) SyncAll(ctx context.Context) error {
 	return err
 }
 
-// SeedSample implements [godwit.Seeder].
-func (s synced) SeedSample(sampler int, seed1, seed2 uint64) {
-	seedSample(s.Worker, sampler, seed1, seed2)
-}
+// An inner worker is one within another, which can be seeded if it can.
+type inner struct{ godwit.Worker }
 
-// seedSample seeds the next sample of a worker that is a [godwit.Seeder].
-func seedSample(w godwit.Worker, sampler int, seed1, seed2 uint64) {
-	if s, ok := w.(godwit.Seeder); ok {
+// SeedSample implements [godwit.Seeder].
+func (w inner) SeedSample(sampler int, seed1, seed2 uint64) {
+	if s, ok := w.Worker.(godwit.Seeder); ok {
 		s.SeedSample(sampler, seed1, seed2)
 	}
 }
@@ -98,12 +91,12 @@ func seedSample(w godwit.Worker, sampler int, seed1, seed2 uint64) {
 func (d *recorder) callers(ws []godwit.Worker, evaluating *bool) []godwit.Worker {
 	ws = slices.Clone(ws)
 	for i, w := range ws {
-		ws[i] = synced{w, d}
+		ws[i] = synced{inner{w}, d}
 		switch {
 		case d.program.calls == Single:
-			ws[i] = single{ws[i], evaluating}
+			ws[i] = single{inner{ws[i]}, evaluating}
 		case d.program.ahead:
-			ws[i] = &ahead{Worker: ws[i], evaluating: evaluating}
+			ws[i] = &ahead{inner: inner{ws[i]}, evaluating: evaluating}
 		}
 	}
 	return ws

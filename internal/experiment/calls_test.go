@@ -35,7 +35,7 @@ func TestSingleCallsReadAndWriteTheSame(t *testing.T) {
 			if w.ID().Node == 1 {
 				return nil
 			}
-			w = single{w, &evaluating}
+			w = single{inner{w}, &evaluating}
 			got := make([]float32, len(push))
 			if err := w.Push(ctx, keys, push); err != nil {
 				return err
@@ -107,7 +107,7 @@ func TestSamplesOfExperimentsAreSeededByStep(t *testing.T) {
 		}
 	}()
 	draw := func(ctx context.Context, w godwit.Worker) ([]godwit.Key, error) {
-		seedSample(w, 0, 7, 11)
+		inner{w}.SeedSample(0, 7, 11)
 		id, err := w.PrepareSample(0, 8, 0, 1)
 		if err != nil {
 			return nil, err
@@ -122,7 +122,7 @@ func TestSamplesOfExperimentsAreSeededByStep(t *testing.T) {
 			return err
 		}
 		evaluating := false
-		workers := map[string]godwit.Worker{"counter": &counter{Worker: w}}
+		workers := map[string]godwit.Worker{"counter": &counter{inner: inner{w}}}
 		for what, p := range map[string]*program{"batched": {}, "single": {calls: Single}, "ahead": {ahead: true}} {
 			d := &recorder{c: c, program: p}
 			workers[what] = d.callers([]godwit.Worker{w}, &evaluating)[0]

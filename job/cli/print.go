@@ -102,10 +102,10 @@ func (p *printer) event(e job.Event) {
 
 // show shows an event to people.
 func (p *printer) show(e job.Event) {
-	if c := e.Checkpoint; p.people == nil && c != nil && c.Error != "" && !c.GivenUp {
-		complain(slog.LevelError, notWritten, c.Number, c.Error) // what is to be kept is not, which is an error
-	}
 	if p.people == nil {
+		if c := e.Checkpoint; c != nil && c.Error != "" && !c.GivenUp {
+			complain(slog.LevelError, notWritten, c.Number, c.Error) // what is to be kept is not, which is an error
+		}
 		return
 	}
 	switch {

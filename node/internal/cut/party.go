@@ -71,19 +71,21 @@ func (p *Party) Come() {
 // Barrier says that the worker is at a step boundary until Unpark: others may cross for it. enter, if it is not
 // nil, has the worker's clock go to the next era.
 func (p *Party) Barrier(enter func()) {
-	if p.cuts.OneClock {
-		enter = func() { p.clock.Enter() }
-	}
-	p.park(inBarrier, enter)
+	p.park(inBarrier, p.entering(enter))
 }
 
 // Finish is Barrier of a worker of which nobody knows when it comes there. Until then it is at the beginning of the next era, and crosses into a
 // cut where all do.
 func (p *Party) Finish(enter func()) {
+	p.park(atRest, p.entering(enter))
+}
+
+// entering returns what has the worker's clock go to the next era: enter, unless the clock is followed for cuts alone.
+func (p *Party) entering(enter func()) func() {
 	if p.cuts.OneClock {
-		enter = func() { p.clock.Enter() }
+		return func() { p.clock.Enter() }
 	}
-	p.park(atRest, enter)
+	return enter
 }
 
 // Rest says that the worker is at a step boundary until Unpark, and nobody knows when that is. It crosses into a cut at the clock
