@@ -55,8 +55,11 @@ also gives each worker columns of its own in turn, and all wait for each other.`
 		TrainingFlags: func(g cli.Group) {
 			g.StringVar(&s.Order, "order", s.Order, "`name`: "+strings.Join(mf.Orders(), ", "))
 			g.IntVar(&s.Batch, "batch", s.Batch, "`cells` of a step (default: 256, and up to 16,384 on one node)")
-			g.Rule(&s.Rule, &s.LR)
-			g.Lookup("lr").Usage += fmt.Sprintf("; of adagrad and rowadagrad, %v unless it is given", mfAdaGradLR)
+			g.Rule(&s.Rule, &s.LR, ratesOf(func(rule string) float32 {
+				c := mf.Config{Rule: rule}
+				c.Settle()
+				return c.LR
+			}))
 			g.BoolVar(&s.BoldDriver, "bold-driver", s.BoldDriver, "change the learning rate of sgd by whether the loss falls; other rules need false, which they have unless it is given")
 			g.Float32Var(&s.L2, "l2", s.L2, "weight of the squares of vectors and biases, for each cell")
 		},
@@ -64,13 +67,7 @@ also gives each worker columns of its own in turn, and all wait for each other.`
 			if !given("bold-driver") {
 				s.BoldDriver = s.BoldDriver && s.Rule == mf.SGD
 			}
-			if !given("lr") && (s.Rule == "adagrad" || s.Rule == "rowadagrad") {
-				s.LR = mfAdaGradLR
-			}
+			s.Config.Settle()
 		},
 	}
 }
-
-// mfAdaGradLR is the learning rate of the rules adagrad and rowadagrad unless another one is given: the first steps are about as
-// long as the rate, and become shorter.
-const mfAdaGradLR = 0.1

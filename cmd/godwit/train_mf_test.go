@@ -86,6 +86,7 @@ func TestARuleOfAMatrixHasDefaultsThatSuitIt(t *testing.T) {
 		{"--rule adagrad", cli.OK, `"Rule":"adagrad","LR":0.1,"BoldDriver":false,`},
 		{"--rule rowadagrad --lr 0.3", cli.OK, `"Rule":"rowadagrad","LR":0.3,"BoldDriver":false,`},
 		{"--rule adam", cli.OK, `"Rule":"adam","LR":0.01,"BoldDriver":false,`},
+		{"--rule momentum", cli.OK, `"Rule":"momentum","LR":0.001,"BoldDriver":false,`},
 		{"--rule adam --bold-driver", cli.WrongUsage, "--bold-driver true: want false with"},
 	} {
 		args := append(strings.Fields("train mf --rows 200 --columns 100 --cells 5000 --rank 2 --dim 4 --epochs 1 --json"), strings.Fields(c.flags)...)

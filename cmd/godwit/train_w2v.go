@@ -3,9 +3,11 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/godwit-ps/godwit/data/corpus"
 	"github.com/godwit-ps/godwit/job/cli"
+	"github.com/godwit-ps/godwit/optim"
 	"github.com/godwit-ps/godwit/train/task"
 	"github.com/godwit-ps/godwit/train/w2v"
 )
@@ -60,26 +62,30 @@ analogies, from a file like questions-words.txt.
 			g.IntVar(&s.Pool, "pool", s.Pool, "`number` of samples that the pairs of a step share")
 			g.Sampling(&s.Sampling)
 			g.Float64Var(&s.Subsample, "subsample", s.Subsample, "share of the text above which a word is left out at random; 0: never")
-			g.Rule(&s.Rule, &s.LR)
-			g.Lookup("lr").Usage += fmt.Sprintf("; of adam, %v unless it is given", adamLR)
+			g.Rule(&s.Rule, &s.LR, ratesOf(func(rule string) float32 {
+				c := w2v.Config{Rule: rule}
+				c.Settle()
+				return c.LR
+			}))
 			g.Float32Var(&s.LastLR, "last-lr", s.LastLR, "what `share` of it is left at the end; it falls evenly, the steps of AdaGrad rules more slowly; adam needs 1, which it has unless it is given")
 		},
 		Settle: func(given func(string) bool) {
-			if s.Rule != "adam" {
-				return
-			}
-			if !given("lr") {
-				s.LR = adamLR
-			}
-			if !given("last-lr") {
+			if s.Rule == "adam" && !given("last-lr") {
 				s.LastLR = 1
 			}
+			s.Config.Settle()
 		},
 	}
 }
 
-// adamLR is the learning rate of the rule adam unless another one is given: each of its steps is about as long as the rate.
-const adamLR = 0.01
+// ratesOf lists the learning rates that suit the update rules.
+func ratesOf(suits func(rule string) float32) string {
+	var rules []string
+	for _, name := range optim.GradientRules() {
+		rules = append(rules, fmt.Sprintf("%s %v", name, suits(name)))
+	}
+	return "the rule: " + strings.Join(rules, ", ")
+}
 
 // A pathValue is a flag that names a file. It becomes absolute, as other
 // processes and people on other machines read it too.

@@ -29,6 +29,21 @@ func within(t *testing.T, args ...string) (code int, stdout, failure string) {
 	return cli.ExitCode(err), out.String(), failure
 }
 
+func TestARuleOfWordVectorsHasARateThatSuitsIt(t *testing.T) {
+	t.Parallel()
+	for flags, says := range map[string]string{
+		"":                   `"Rule":"rowadagrad","LR":0.2,`,
+		"--rule sgd":         `"Rule":"sgd","LR":0.025,`,
+		"--rule sgd --lr .1": `"Rule":"sgd","LR":0.1,`,
+		"--rule adagrad":     `"Rule":"adagrad","LR":0.15,`,
+	} {
+		args := append(slices.Clone(smallText), "--words", "24000", "--epochs", "1", "--json")
+		if code, out, errs := run(t, append(args, strings.Fields(flags)...)...); code != cli.OK || !strings.Contains(out, says) {
+			t.Errorf("w2v %s: exit code %d, want 0, and %s:\n%s%s", flags, code, says, out, errs)
+		}
+	}
+}
+
 // The steps of adam are about as long as its rate, and do not fall with the gradients.
 func TestAdamHasARateOfItsOwnUnlessOneIsGiven(t *testing.T) {
 	t.Parallel()

@@ -50,10 +50,10 @@ func (g Group) Sampling(name *string) {
 		strings.Join(schemes, ", "), strings.Join(levels, ", ")))
 }
 
-// Rule adds the choice of an update rule and its learning rate.
-func (g Group) Rule(name *string, lr *float32) {
+// Rule adds the choice of an update rule and its learning rate. 0 is the one that suits, of which suits says more.
+func (g Group) Rule(name *string, lr *float32, suits string) {
 	g.StringVar(name, "rule", *name, "update rule, by `name`: "+strings.Join(optim.GradientRules(), ", "))
-	g.Float32Var(lr, "lr", *lr, "its learning rate")
+	g.Float32Var(lr, "lr", *lr, "its learning rate; 0: as suits "+suits)
 }
 
 // Policies adds a list of policies by commas, which may have parameters.

@@ -34,8 +34,9 @@ type Config struct {
 	// Gradients are summed over the batch, not averaged; the steps of AdaGrad and
 	// Adam are the same either way.
 	Rule string
-	// LR is the learning rate of Rule; 0 is what suits the model: with adam 0.03 of rotate and 0.01 of the others, else, as
-	// suits AdaGrad, 0.6 of rotate, 0.2 of transe and 0.1 of the others.
+	// LR is the learning rate of Rule; 0 is what suits the model (see Settle): with adam 0.03 of rotate and 0.01 of the others, else, as
+	// suits AdaGrad, 0.6 of rotate, 0.2 of transe and 0.1 of the others. Of rotate, sgd has 0.1; of the others but transe, rowadagrad
+	// has 0.3; momentum has a tenth of sgd's. Only the distance models learn by sgd and momentum from such small first values.
 	LR float32
 	// LRSchedule is Constant, which "" is too, Linear or Cosine: how LR changes from epoch to epoch. All but
 	// Constant need a rule that takes the rate with each push: sgd, adagrad, rowadagrad or
@@ -126,6 +127,13 @@ func (c *Config) check() error {
 	return nil
 }
 
+// Settle gives LR the value that suits model and rule, if it is 0. [New] and [Reload] do so too.
+func (c *Config) Settle() {
+	if m, err := modelNamed(c.Model); err == nil && c.LR == 0 {
+		c.LR = rate(m, c.Rule)
+	}
+}
+
 // rate is the learning rate that suits a model and a rule.
 func rate(m model, rule string) float32 {
 	if rule == "adam" { // its steps are about as long as the rate, and do not become shorter
@@ -134,11 +142,20 @@ func rate(m model, rule string) float32 {
 		}
 		return 0.01
 	}
+	if rule == "momentum" { // a gradient counts ten times in all
+		return rate(m, "sgd") / 10
+	}
 	switch m.(type) { // gradients of a distance towards a vector have a length of at most 1
 	case rotatE:
+		if rule == "sgd" || rule == "proxsgd" { // steps do not become shorter
+			return 0.1
+		}
 		return 0.6
 	case transE:
 		return 0.2 // with 0.3 and more it is worse on small graphs
+	}
+	if rule == "rowadagrad" { // the few large elements of a gradient make the steps of all shorter
+		return 0.3
 	}
 	return 0.1
 }

@@ -60,9 +60,7 @@ func load(cfg Config, g *triples.Graph) (*Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.LR == 0 {
-		cfg.LR = rate(m, cfg.Rule)
-	}
+	cfg.Settle()
 	rule, err := cfg.rule()
 	if err != nil {
 		return nil, err

@@ -301,6 +301,7 @@ func TestEachModelHasItsLearningRateUnlessOneIsGiven(t *testing.T) {
 	}{
 		{"complex", "adagrad", 0, 0.1}, {"transe", "adagrad", 0, 0.2}, {"rotate", "adagrad", 0, 0.6}, {"rotate", "adagrad", 0.02, 0.02},
 		{"complex", "adam", 0, 0.01}, {"transe", "adam", 0, 0.01}, {"rotate", "adam", 0, 0.03}, {"rotate", "adam", 0.02, 0.02},
+		{"complex", "rowadagrad", 0, 0.3}, {"transe", "rowadagrad", 0, 0.2}, {"rotate", "sgd", 0, 0.1}, {"transe", "momentum", 0, 0.02},
 	} {
 		c := DefaultConfig()
 		c.Model, c.Rule, c.LR = x.model, x.rule, x.lr

@@ -40,7 +40,7 @@ type Config struct {
 	Batch int
 	// Rule is the update rule of both tables, by its name (see optim.Parse).
 	Rule string
-	// LR is the learning rate γ of Rule, above 0.
+	// LR is the learning rate γ of Rule; 0 is what suits it: see Settle.
 	LR float32
 	// BoldDriver changes the learning rate by the loss. It is for the rule "sgd".
 	BoldDriver bool
@@ -58,7 +58,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Dim: 64, Biased: true, Order: Columns,
-		Rule: SGD, LR: 0.01, BoldDriver: true, L2: 0.1, InitStd: 0.1, Seed: 1,
+		Rule: SGD, BoldDriver: true, L2: 0.1, InitStd: 0.1, Seed: 1,
 	}
 }
 
@@ -77,8 +77,8 @@ func (c *Config) check() error {
 		return bad("Order", fmt.Sprintf("%q", c.Order), "one of "+strings.Join(Orders(), ", "))
 	case c.Batch < 0 || c.Batch > maxBatch:
 		return bad("Batch", c.Batch, fmt.Sprintf("1 … %d cells, or 0 to leave it to the task", maxBatch))
-	case !(c.LR > 0) || !finite(c.LR):
-		return bad("LR", c.LR, "a positive learning rate")
+	case !(c.LR >= 0) || !finite(c.LR):
+		return bad("LR", c.LR, "a positive learning rate, or 0 for the rule's own")
 	case c.BoldDriver && c.Rule != SGD:
 		return bad("BoldDriver", c.BoldDriver, fmt.Sprintf("false with the rule %q, whose steps the server makes: only those of %q follow the loss", c.Rule, SGD))
 	case !(c.L2 >= 0) || !finite(c.L2):
@@ -115,6 +115,26 @@ func (c *Config) batch(cells int, part train.Partition) int {
 	}
 	share := cells / part.Count
 	return max(LeastBatch, min(share/(partOfShare*part.Count), manyFloats/c.width(), manyCells))
+}
+
+// Settle gives LR the value that suits the rule, if it is 0. [New] and [Reload] do so too.
+func (c *Config) Settle() {
+	if c.LR == 0 {
+		c.LR = rate(c.Rule)
+	}
+}
+
+// rate is the learning rate that suits a rule.
+func rate(rule string) float32 {
+	switch rule {
+	case SGD, "adam": // each step of adam is about as long as the rate
+		return 0.01
+	case "proxsgd": // the cells of a step all step from the same values, too far together at the rate of SGD
+		return 0.005
+	case "momentum": // a gradient counts ten times in all
+		return 0.001
+	}
+	return 0.1 // the first steps are about as long as the rate, and become shorter
 }
 
 // rule makes the update rule. SGD's steps are made by the trainers, whose

@@ -28,7 +28,7 @@ func randomSet(rows, cols, n int, seed uint64) *ratings.Set {
 // small are settings for small matrices.
 func small(order string) Config {
 	c := DefaultConfig()
-	c.Dim, c.Order, c.Batch, c.InitStd = 5, order, 16, 0.5
+	c.Dim, c.Order, c.Batch, c.InitStd, c.LR = 5, order, 16, 0.5, 0.01
 	return c
 }
 

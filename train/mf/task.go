@@ -48,6 +48,7 @@ func Reload(cfg Config, s *ratings.Set) (*Task, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
+	cfg.Settle()
 	rule, err := cfg.rule()
 	if err != nil {
 		return nil, err

@@ -171,7 +171,7 @@ func TestBadSettingsAreNamed(t *testing.T) {
 		{func(c *Config) { c.Order = "rows" }, "plain, columns, blocks"},
 		{func(c *Config) { c.Batch = -1 }, "Batch"},
 		{func(c *Config) { c.Batch = maxBatch + 1 }, "Batch"},
-		{func(c *Config) { c.LR = 0 }, "LR"},
+		{func(c *Config) { c.LR = -0.1 }, "LR"},
 		{func(c *Config) { c.LR = nan }, "LR"},
 		{func(c *Config) { c.L2 = -1 }, "L2"},
 		{func(c *Config) { c.InitStd = nan }, "InitStd"},
@@ -182,6 +182,31 @@ func TestBadSettingsAreNamed(t *testing.T) {
 		c.set(&cfg)
 		if _, err := New(cfg, set); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: error %v, want one that mentions %q", cfg, err, c.want)
+		}
+	}
+}
+
+func TestEachRuleHasALearningRateUnlessOneIsGiven(t *testing.T) {
+	set := randomSet(10, 8, 60, 6)
+	for _, x := range []struct {
+		rule     string
+		lr, want float32
+	}{
+		{SGD, 0, 0.01}, {"adagrad", 0, 0.1}, {"ftrl", 0, 0.1}, {"adam", 0, 0.01}, {"momentum", 0, 0.001}, {"proxsgd", 0, 0.005}, {SGD, 0.02, 0.02},
+	} {
+		c := DefaultConfig()
+		c.Rule, c.LR, c.BoldDriver = x.rule, x.lr, false
+		task, err := New(c, set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.LR = x.want
+		rule, err := c.rule()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if task.rule != rule || task.cfg.LR != x.want {
+			t.Errorf("%s with LR %v has the rule %+v at %v, want %+v at %v", x.rule, x.lr, task.rule, task.cfg.LR, rule, x.want)
 		}
 	}
 }

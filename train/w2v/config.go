@@ -41,7 +41,7 @@ type Config struct {
 	// Rule is the update rule of both tables, by its name (see optim.Parse).
 	// Gradients are summed over the pairs of a step.
 	Rule string
-	// LR is the learning rate of Rule, above 0.
+	// LR is the learning rate of Rule; 0 is what suits it: see Settle.
 	LR float32
 	// LastLR is the share of LR at the end, 0 … 1; the rate falls linearly, by which gradients
 	// are multiplied. 1 keeps it constant, and is the only one that the rule adam can have. With
@@ -64,7 +64,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Method: SkipGram, Dim: 100, Window: 5, Negatives: 5, Pool: 128, Subsample: 1e-3,
-		Rule: "rowadagrad", LR: 0.2, LastLR: 1e-4, HoldOut: 100, Restrict: 30_000, Seed: 1,
+		Rule: "rowadagrad", LastLR: 1e-4, HoldOut: 100, Restrict: 30_000, Seed: 1,
 	}
 }
 
@@ -94,8 +94,8 @@ func (c *Config) check() error {
 		return bad("Sampler", c.Sampler, "the index of a sampler of the run")
 	case !(c.Subsample >= 0 && c.Subsample <= 1):
 		return bad("Subsample", c.Subsample, "a share of all words, 0 … 1")
-	case !(c.LR > 0) || math.IsInf(float64(c.LR), 0):
-		return bad("LR", c.LR, "a positive learning rate")
+	case !(c.LR >= 0) || math.IsInf(float64(c.LR), 0):
+		return bad("LR", c.LR, "a positive learning rate, or 0 for the rule's own")
 	case !(c.LastLR >= 0 && c.LastLR <= 1):
 		return bad("LastLR", c.LastLR, "a share of LR, 0 … 1")
 	case c.Rule == "adam" && c.LastLR < 1:
@@ -108,6 +108,29 @@ func (c *Config) check() error {
 		return bad("Judged", c.Judged, "0, or a number of questions")
 	}
 	return nil
+}
+
+// Settle gives LR the value that suits the rule, if it is 0. [New] does so too. The first steps of the
+// AdaGrad rules are about as long as the rate; at theirs, sgd and momentum diverge.
+func (c *Config) Settle() {
+	if c.LR == 0 {
+		c.LR = rate(c.Rule)
+	}
+}
+
+// rate is the learning rate that suits a rule.
+func rate(rule string) float32 {
+	switch rule {
+	case "sgd", "proxsgd": // word2vec's own
+		return 0.025
+	case "momentum": // a gradient counts ten times in all
+		return 0.0025
+	case "adam": // each of its steps is about as long as the rate
+		return 0.01
+	case "adagrad", "proxadagrad":
+		return 0.15
+	}
+	return 0.2
 }
 
 // rule makes the update rule.

@@ -42,6 +42,7 @@ func New(cfg Config, c *corpus.Corpus, q *wordvec.Questions) (*Task, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
+	cfg.Settle()
 	rule, err := cfg.rule()
 	if err != nil {
 		return nil, err

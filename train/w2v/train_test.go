@@ -16,6 +16,7 @@ import (
 	"github.com/godwit-ps/godwit/data/corpus"
 	"github.com/godwit-ps/godwit/data/wordvec"
 	"github.com/godwit-ps/godwit/internal/traintest"
+	"github.com/godwit-ps/godwit/optim"
 	"github.com/godwit-ps/godwit/train"
 )
 
@@ -312,6 +313,47 @@ func TestBadSettingsAreNamed(t *testing.T) {
 	cfg.HoldOut = 2
 	if _, err := New(cfg, one, nil); err == nil || !strings.Contains(err.Error(), "1 word") {
 		t.Errorf("error %v, want one that says that there is one word", err)
+	}
+}
+
+func TestEachRuleHasALearningRateUnlessOneIsGiven(t *testing.T) {
+	c, q, _ := generated(t, 5, 2, 5000, 50)
+	for _, x := range []struct {
+		rule     string
+		lr, want float32
+	}{
+		{"rowadagrad", 0, 0.2}, {"adagrad", 0, 0.15}, {"proxadagrad", 0, 0.15}, {"sgd", 0, 0.025}, {"proxsgd", 0, 0.025},
+		{"momentum", 0, 0.0025}, {"adam", 0, 0.01}, {"sgd", 0.01, 0.01},
+	} {
+		cfg := DefaultConfig()
+		cfg.Rule, cfg.LR, cfg.LastLR = x.rule, x.lr, 1
+		task, err := New(cfg, c, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := optim.Parse(fmt.Sprintf("%s(lr=%v)", x.rule, x.want))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if task.rule != want {
+			t.Errorf("%s with LR %v has the rule %+v, want %+v", x.rule, x.lr, task.rule, want)
+		}
+	}
+}
+
+// The rules of plain steps diverge at a rate that suits AdaGrad.
+func TestPlainStepsAtTheirOwnRateLearnAText(t *testing.T) {
+	c, q, _ := generated(t, 10, 3, 20_000, 250)
+	for _, rule := range []string{"sgd", "momentum"} {
+		cfg := DefaultConfig()
+		cfg.Rule, cfg.Dim, cfg.Pool, cfg.HoldOut = rule, 16, 20, 10
+		task, s := setup(t, cfg, c, q, 1, 1)
+		r, err := train.Run(t.Context(), train.Env{Workers: s.Workers(0)}, task, train.Options{Epochs: 3})
+		if err != nil {
+			t.Errorf("%s: %v", rule, err)
+		} else if first, last := r.Losses[0].Mean(), r.Losses[2].Mean(); !(last < first) {
+			t.Errorf("%s: the loss goes from %v to %v, want less", rule, first, last)
+		}
 	}
 }
 
