@@ -6,13 +6,14 @@ import (
 
 	"github.com/godwit-ps/godwit/checkpoint"
 	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/task"
 )
 
 // findBest finds the checkpoint of the best evaluation, where the last model is not the best. All nodes
 // find the same one.
 func (p *part) findBest(ctx context.Context, rep *train.Report) error {
-	if _, counts := p.task.(train.Continuer); counts {
-		return nil // what was counted last is the whole
+	if !choosesBest(p.task) {
+		return nil
 	}
 	if p.spec.Checkpoint == "" || len(rep.Evaluated) == 0 || rep.Evaluated[rep.Best] == rep.Epochs {
 		return nil
@@ -41,6 +42,12 @@ func (p *part) findBest(ctx context.Context, rep *train.Report) error {
 		}
 	}
 	return nil
+}
+
+// choosesBest reports whether the best model of a task is taken in the end. Of those that count, the last one is the whole.
+func choosesBest(t task.Task) bool {
+	_, counts := t.(train.Continuer)
+	return !counts
 }
 
 // wholeBest returns the number of the checkpoint of the best evaluation, behind an epoch. It reads all of it, as the last model, which is

@@ -181,6 +181,32 @@ func TestAModelThatIsChosenByItsTestIsWarnedOf(t *testing.T) {
 	}
 }
 
+// Of several evaluations with checkpoints, the best model is taken: by the test data, where there are no others.
+func TestAModelThatIsTheBestByItsTestIsWarnedOf(t *testing.T) {
+	text, counts := task.DefaultW2V(), task.DefaultLDA()
+	text.Corpus.Words, text.Corpus.Stems, text.Corpus.Forms = 5000, 5, 2
+	counts.Documents.Documents = 50
+	for _, x := range []struct {
+		s     task.Settings
+		place string
+		every int
+		want  bool
+	}{{text, "runs", 2, true}, {text, "", 2, false}, {text, "runs", 0, false}, {text, "runs", 4, false}, {counts, "runs", 2, false}} {
+		loaded, err := x.s.Load(task.Setup{Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec := Spec{Checkpoint: x.place, Options: train.Options{Epochs: 4, EvalEvery: x.every}}
+		if w := choiceWarnings(&spec, loaded); (len(w) == 1) != x.want {
+			t.Errorf("%s, checkpoints at %q, evaluations every %d of 4 epochs: %q", x.s.Name(), x.place, x.every, w)
+		}
+		spec = Spec{Options: train.Options{Epochs: 4, EvalEvery: 1, Patience: 1}}
+		if w := choiceWarnings(&spec, loaded); len(w) != 1 {
+			t.Errorf("%s with patience: %q", x.s.Name(), w)
+		}
+	}
+}
+
 // A vast task has a table of 2^60 floats.
 type vast struct{ task.Task }
 

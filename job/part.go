@@ -361,12 +361,22 @@ func (p *part) introduce(ctx context.Context) error {
 	return nil
 }
 
-// choiceWarnings warns if the run is to end, and its model is chosen, by what it is tested on.
+// choiceWarnings warns if the run is to end, or its model is chosen, by what it is tested on.
 func choiceWarnings(s *Spec, t task.Task) []string {
-	if u, ok := t.(task.Unvalidated); !ok || !u.Unvalidated() || s.Options.Patience == 0 {
+	if u, ok := t.(task.Unvalidated); !ok || !u.Unvalidated() {
 		return nil
 	}
-	return []string{"--patience chooses the model by the test data, as there are no data to validate on: the test figures are better than new data would show"}
+	several := s.Options.EvalEvery > 0 && s.Options.EvalEvery < s.Options.Epochs
+	what := ""
+	switch {
+	case s.Options.Patience > 0:
+		what = "--patience"
+	case several && s.Checkpoint != "" && choosesBest(t):
+		what = "--eval-every, with checkpoints,"
+	default:
+		return nil
+	}
+	return []string{what + " chooses the model by the test data, as there are no data to validate on: the test figures are better than new data would show"}
 }
 
 // decodePeer reads what a member says of itself.

@@ -89,6 +89,7 @@ type topicsTask struct {
 
 func (t *topicsTask) Unit() (string, int64) { return "words", 1 }
 func (t *topicsTask) Warnings() []string    { return corpus.ReplacedWarning(t.replaced) }
+func (t *topicsTask) Unvalidated() bool     { return true }
 func (t *topicsTask) Data() string          { return t.docs.Fingerprint() + "+" + t.held.Fingerprint() }
 
 func (t *topicsTask) Summary() string {

@@ -149,6 +149,9 @@ func (t *textTask) Unit() (string, int64) { return "words", 1 }
 
 func (t *textTask) Warnings() []string { return slices.Concat(t.text.Warnings(), t.w2v.Warnings()) }
 
+// Unvalidated implements [Unvalidated]: questions and text held out are those of the test.
+func (t *textTask) Unvalidated() bool { return true }
+
 func (t *textTask) Data() string { return t.text.Fingerprint() }
 
 func (t *textTask) Summary() string { return t.text.String() + t.w2v.Questions() }
