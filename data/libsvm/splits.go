@@ -74,7 +74,10 @@ func LoadSplits(path string, o Options, share Share) (*Splits, error) {
 			o.Target = ToValues
 		}
 	}
-	s.HoldOut(share)
+	all := s.Train.Len()
+	if s.HoldOut(share); s.Train.Len() == 0 {
+		return nil, fmt.Errorf("libsvm: %s: all examples to train, %d, are held out for the test and to validate: give more, or files of their own for these, or hold out less (--hold-test, --hold-valid)", files[0], all)
+	}
 	return s, nil
 }
 

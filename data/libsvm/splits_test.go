@@ -57,6 +57,19 @@ func TestNamesOfFilesSayWhatTheyAreFor(t *testing.T) {
 	}
 }
 
+func TestFewExamplesThatAreAllHeldOutAreRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "few")
+	for n, want := range []string{"holds no examples", "all examples to train, 1, are held out", "all examples to train, 2, are held out", ""} {
+		if err := os.WriteFile(path, []byte(strings.Repeat("1 1:1\n", n)), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		_, err := LoadSplits(path, Options{}, Share{Valid: 20, Test: 10})
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path)) {
+			t.Errorf("%d examples: error %v, want one that names the file and says %q", n, err, want)
+		}
+	}
+}
+
 func TestFoldersThatSayTooLittleOrTooMuchAreRefused(t *testing.T) {
 	for want, names := range map[string][]string{
 		"both ":                {"train.txt", "train.gz"},

@@ -157,7 +157,7 @@ func (l *loader) fields(text, sep []byte) (c Rating, err error) {
 		return c, err
 	}
 	if n == 4 {
-		if _, err := strconv.ParseFloat(string(f[3]), 64); err != nil {
+		if _, err := strconv.ParseFloat(string(bytes.TrimSpace(f[3])), 64); err != nil {
 			return c, fmt.Errorf("the time is %.40q, want a number of seconds", f[3])
 		}
 	}

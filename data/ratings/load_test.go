@@ -56,6 +56,7 @@ func TestAllFormatsOfOneMatrixAreReadAlike(t *testing.T) {
 		"x.tsv":     "\ufeff7\t20\t4\n7\t3\t3.5\n1\t20\t1\n",
 		"x.csv":     "userId,movieId,rating,timestamp\n7,20,4.0,1112486027\n7,3,3.5,1112484676\n1,20,1.0,1112484819\n",
 		"x.csv.gz":  "7,20,4.0\n7,3,3.5\n1,20,1.0\n",
+		"y.csv":     "7,20, 4.0, 1112486027\n7,3, 3.5, 1112484676 \n1,20, 1.0, 1112484819\n",
 		"x.dat":     "7::20::4::978300760\n7::3::3.5::978302109\n1::20::1::978301968\n",
 	} {
 		s, err := Load(filepath.Join(folder(t, map[string]string{name: text}), name), Options{})
