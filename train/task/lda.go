@@ -3,6 +3,7 @@ package task
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/bagofwords"
@@ -66,6 +67,9 @@ func (s *LDA) Load(setup Setup) (Task, error) {
 		return nil, err
 	}
 	docs, held := all.Split(1, s.Held)
+	if docs.Len() == 0 {
+		return nil, fmt.Errorf("lda: the text is one document, of %d words, and it is held out: give more text, or make shorter documents (--length, --document line)", len(held.Words))
+	}
 	evaluated := held
 	if n := held.Len(); setup.MaxEvalItems > 0 && n > setup.MaxEvalItems {
 		evaluated = held.Pick(train.EvenlySpaced(numbers(n), setup.MaxEvalItems))
