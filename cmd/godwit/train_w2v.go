@@ -62,11 +62,13 @@ analogies, from a file like questions-words.txt.
 			g.IntVar(&s.Pool, "pool", s.Pool, "`number` of samples that the pairs of a step share")
 			g.Sampling(&s.Sampling)
 			g.Float64Var(&s.Subsample, "subsample", s.Subsample, "share of the text above which a word is left out at random; 0: never")
-			g.Rule(&s.Rule, &s.LR, ratesOf(func(rule string) float32 {
-				c := w2v.Config{Rule: rule}
+			suits := func(method, rule string) float32 {
+				c := w2v.Config{Method: method, Rule: rule}
 				c.Settle()
 				return c.LR
-			}))
+			}
+			g.Rule(&s.Rule, &s.LR, ratesOf(func(rule string) float32 { return suits(w2v.SkipGram, rule) })+
+				fmt.Sprintf("; with %s: momentum %v, proxsgd %v, sgd %v", w2v.CBOW, suits(w2v.CBOW, "momentum"), suits(w2v.CBOW, "proxsgd"), suits(w2v.CBOW, "sgd")))
 			g.Float32Var(&s.LastLR, "last-lr", s.LastLR, "what `share` of it is left at the end; it falls evenly, the steps of AdaGrad rules more slowly; adam needs 1, which it has unless it is given")
 		},
 		Settle: func(given func(string) bool) {

@@ -41,7 +41,7 @@ type Config struct {
 	// Rule is the update rule of both tables, by its name (see optim.Parse).
 	// Gradients are summed over the pairs of a step.
 	Rule string
-	// LR is the learning rate of Rule; 0 is what suits it: see Settle.
+	// LR is the learning rate of Rule; 0 is what suits it and Method: see Settle.
 	LR float32
 	// LastLR is the share of LR at the end, 0 … 1; the rate falls linearly, by which gradients
 	// are multiplied. 1 keeps it constant, and is the only one that the rule adam can have. With
@@ -110,21 +110,25 @@ func (c *Config) check() error {
 	return nil
 }
 
-// Settle gives LR the value that suits the rule, if it is 0. [New] does so too. The first steps of the
-// AdaGrad rules are about as long as the rate; at theirs, sgd and momentum diverge.
+// Settle gives LR the value that suits rule and method, if it is 0. [New] does so too. The first steps of the
+// AdaGrad rules are about as long as the rate; at theirs, sgd and momentum diverge with skip-gram. The gradients of
+// CBOW are smaller: a word has one pair, and each input a share of its query.
 func (c *Config) Settle() {
 	if c.LR == 0 {
-		c.LR = rate(c.Rule)
+		c.LR = rate(c.Method, c.Rule)
 	}
 }
 
-// rate is the learning rate that suits a rule.
-func rate(rule string) float32 {
+// rate is the learning rate that suits a method and a rule.
+func rate(method, rule string) float32 {
 	switch rule {
-	case "sgd", "proxsgd": // word2vec's own
-		return 0.025
+	case "sgd", "proxsgd":
+		if method == CBOW {
+			return 0.2
+		}
+		return 0.025 // word2vec's own
 	case "momentum": // a gradient counts ten times in all
-		return 0.0025
+		return rate(method, "sgd") / 10
 	case "adam": // each of its steps is about as long as the rate
 		return 0.01
 	case "adagrad", "proxadagrad":

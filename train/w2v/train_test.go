@@ -319,14 +319,15 @@ func TestBadSettingsAreNamed(t *testing.T) {
 func TestEachRuleHasALearningRateUnlessOneIsGiven(t *testing.T) {
 	c, q, _ := generated(t, 5, 2, 5000, 50)
 	for _, x := range []struct {
-		rule     string
-		lr, want float32
+		method, rule string
+		lr, want     float32
 	}{
-		{"rowadagrad", 0, 0.2}, {"adagrad", 0, 0.15}, {"proxadagrad", 0, 0.15}, {"sgd", 0, 0.025}, {"proxsgd", 0, 0.025},
-		{"momentum", 0, 0.0025}, {"adam", 0, 0.01}, {"sgd", 0.01, 0.01},
+		{SkipGram, "rowadagrad", 0, 0.2}, {SkipGram, "adagrad", 0, 0.15}, {SkipGram, "proxadagrad", 0, 0.15},
+		{SkipGram, "sgd", 0, 0.025}, {SkipGram, "proxsgd", 0, 0.025}, {SkipGram, "momentum", 0, 0.0025}, {SkipGram, "adam", 0, 0.01},
+		{SkipGram, "sgd", 0.01, 0.01}, {CBOW, "sgd", 0, 0.2}, {CBOW, "momentum", 0, 0.02}, {CBOW, "rowadagrad", 0, 0.2},
 	} {
 		cfg := DefaultConfig()
-		cfg.Rule, cfg.LR, cfg.LastLR = x.rule, x.lr, 1
+		cfg.Method, cfg.Rule, cfg.LR, cfg.LastLR = x.method, x.rule, x.lr, 1
 		task, err := New(cfg, c, q)
 		if err != nil {
 			t.Fatal(err)
@@ -336,7 +337,7 @@ func TestEachRuleHasALearningRateUnlessOneIsGiven(t *testing.T) {
 			t.Fatal(err)
 		}
 		if task.rule != want {
-			t.Errorf("%s with LR %v has the rule %+v, want %+v", x.rule, x.lr, task.rule, want)
+			t.Errorf("%s by %s with LR %v has the rule %+v, want %+v", x.method, x.rule, x.lr, task.rule, want)
 		}
 	}
 }
