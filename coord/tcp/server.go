@@ -8,13 +8,14 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/coord/internal/ledger"
+	"github.com/godwit-ps/godwit/internal/pending"
 )
 
 // A Server coordinates the runs of one name, one after the other.
@@ -25,9 +26,12 @@ type Server struct {
 	ln    net.Listener
 	work  sync.WaitGroup // the goroutine that accepts, and one of each connection
 
+	strangers pending.Set // connections of which nobody knows yet whose they are
+	life      context.Context
+	end       context.CancelFunc // ends the connections of strangers, those to come as well
+
 	mu          sync.Mutex // held while a message goes to all, which makes the one order
 	closed      bool
-	strangers   []net.Conn // connections of which nobody knows yet whose they are, the oldest first; nil: the server has ended
 	conns       map[*client]bool
 	incarnation uint64
 	seats       []*client // by id; nil: free
@@ -39,9 +43,10 @@ type Server struct {
 // A client is a node's connection at the server.
 type client struct {
 	*peer
-	seat godwit.NodeID
-	reg  ledger.Registration
-	left bool // orderly, or refused
+	seat  godwit.NodeID
+	reg   ledger.Registration
+	known func() // says that this is no stranger any more
+	left  bool   // orderly, or refused
 }
 
 // hello is what a node sends first.
@@ -67,10 +72,6 @@ type refusal struct {
 // handshake is within what time a connection must show its token and registration.
 const handshake = 10 * time.Second
 
-// spareStrangers is how many connections may be without a token and registration at a time, besides one of each node. One
-// more has the oldest of them closed: who waits without a word keeps no node from joining.
-const spareStrangers = 64
-
 // Serve serves at a listener until Close. Of cfg it uses Run, Nodes and TTL. token is what
 // nodes prove by that they may join. home is the node of this process, which the others name when
 // they lose the server; [godwit.NoNode]: there is none.
@@ -85,7 +86,8 @@ func Serve(ln net.Listener, cfg coord.Config, token string, home godwit.NodeID) 
 	if token == "" {
 		return nil, errors.New("coord: a server needs a token")
 	}
-	s := &Server{cfg: cfg, token: []byte(token), home: home, ln: ln, strangers: []net.Conn{}, conns: map[*client]bool{}}
+	s := &Server{cfg: cfg, token: []byte(token), home: home, ln: ln, conns: map[*client]bool{}}
+	s.life, s.end = context.WithCancel(context.Background())
 	s.reset()
 	s.work.Go(s.accept)
 	return s, nil
@@ -117,10 +119,7 @@ func (s *Server) Close(ctx context.Context) error {
 	}
 	_ = s.ln.Close()
 	s.mu.Lock()
-	for _, c := range s.strangers {
-		_ = c.Close()
-	}
-	s.strangers = nil
+	s.end()
 	for c := range s.conns {
 		_ = c.conn.Close()
 	}
@@ -132,52 +131,31 @@ func (s *Server) Close(ctx context.Context) error {
 func (s *Server) accept() {
 	for {
 		conn, err := s.ln.Accept()
-		if err != nil {
-			if !errors.Is(err, net.ErrClosed) {
-				time.Sleep(10 * time.Millisecond) // too many files, and the like
-				continue
-			}
+		switch {
+		case err == nil:
+			ctx, drop := context.WithCancelCause(s.life)
+			stranger := s.strangers.Add(conn.RemoteAddr(), drop)
+			closes := context.AfterFunc(ctx, func() { _ = conn.Close() })
+			s.work.Go(func() {
+				s.serve(conn, func() {
+					closes()
+					s.strangers.Remove(stranger)
+					drop(nil)
+				})
+			})
+		case errors.Is(err, net.ErrClosed):
 			return
+		case (errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)) && s.strangers.DropOldest():
+			// There is a file descriptor again.
+		default:
+			time.Sleep(10 * time.Millisecond) // it passes
 		}
-		if !s.arrive(conn) {
-			_ = conn.Close()
-			continue
-		}
-		s.work.Go(func() { s.serve(conn) })
 	}
 }
 
-// arrive notes a connection until it is known whose it is. It returns false if the server has ended.
-func (s *Server) arrive(conn net.Conn) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.strangers == nil {
-		return false
-	}
-	if len(s.strangers) == s.cfg.Nodes+spareStrangers {
-		_ = s.strangers[0].Close()
-		s.strangers = slices.Delete(s.strangers, 0, 1)
-	}
-	s.strangers = append(s.strangers, conn)
-	return true
-}
-
-// known ends what arrive began.
-func (s *Server) known(conn net.Conn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.knownLocked(conn)
-}
-
-func (s *Server) knownLocked(conn net.Conn) {
-	if i := slices.Index(s.strangers, conn); i >= 0 {
-		s.strangers = slices.Delete(s.strangers, i, i+1)
-	}
-}
-
-// serve is the life of a connection.
-func (s *Server) serve(conn net.Conn) {
-	defer s.known(conn) // if it has not registered
+// serve is the life of a connection. It calls known once it has a registration, or has ended.
+func (s *Server) serve(conn net.Conn, known func()) {
+	defer known()
 	_ = conn.SetReadDeadline(time.Now().Add(handshake))
 	token := make([]byte, len(s.token))
 	if _, err := io.ReadFull(conn, token); err != nil || subtle.ConstantTimeCompare(token, s.token) == 0 {
@@ -190,7 +168,7 @@ func (s *Server) serve(conn net.Conn) {
 		_ = conn.Close()
 		return
 	}
-	c := &client{peer: newPeer(conn, s.cfg.TTL, s.cfg.Nodes), seat: seat, reg: h.Registration}
+	c := &client{peer: newPeer(conn, s.cfg.TTL, s.cfg.Nodes), seat: seat, reg: h.Registration, known: known}
 	defer conn.Close()
 	defer c.work.Wait()
 	defer c.end()
@@ -223,7 +201,7 @@ const remains = time.Second
 func (s *Server) enter(c *client, h hello, last bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.knownLocked(c.conn)
+	c.known() // with the lock: Close ends either a stranger's connection or a node's
 	s.conns[c] = true
 	if h.Run != s.cfg.Run || h.Nodes != s.cfg.Nodes {
 		c.refuse("mismatch", fmt.Sprintf("coord: %v: this is run %q of %d nodes, not %q of %d", coord.ErrMismatch, s.cfg.Run, s.cfg.Nodes, h.Run, h.Nodes))

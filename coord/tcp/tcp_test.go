@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/internal/coordtest"
+	"github.com/godwit-ps/godwit/internal/pending"
 )
 
 const token = "the token of the test"
@@ -219,12 +221,10 @@ func TestCloseDoesNotWaitForStrangers(t *testing.T) {
 
 // unknown is how many connections have not shown their token.
 func (s *Server) unknown() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.strangers)
+	return s.strangers.Len()
 }
 
-// Strangers are bounded, and keep no node from joining.
+// Strangers are bounded. They keep no node from joining, and displace none that comes from elsewhere.
 func TestStrangersAreBounded(t *testing.T) {
 	s := serve(t, coord.Config{Run: "r", Nodes: 1, TTL: time.Minute})
 	var all []net.Conn
@@ -233,27 +233,44 @@ func TestStrangersAreBounded(t *testing.T) {
 			_ = c.Close()
 		}
 	}()
-	dial := func() net.Conn {
-		c, err := net.Dial("tcp", s.Addr())
+	dial := func(from string) net.Conn {
+		c, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}).Dial("tcp", s.Addr())
 		if err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, c)
 		return c
 	}
-	for range 1 + spareStrangers {
-		dial()
+	var slow net.Conn // comes first, and has not begun to speak
+	if runtime.GOOS == "linux" {
+		slow = dial("127.0.0.2")
+		for s.unknown() < 1 {
+			time.Sleep(time.Millisecond)
+		}
 	}
-	for s.unknown() < len(all) {
+	others := s.unknown()
+	oldest := dial("127.0.0.1")
+	for s.unknown() <= others {
 		time.Sleep(time.Millisecond)
 	}
-	dial()
-	_ = all[0].SetReadDeadline(time.Now().Add(handshake / 2)) // before it would be closed anyway
-	if n, err := all[0].Read(make([]byte, 1)); n > 0 || err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+	for range pending.MaxPerOrigin {
+		dial("127.0.0.1")
+	}
+	_ = oldest.SetReadDeadline(time.Now().Add(handshake / 2)) // before it would be closed anyway
+	if n, err := oldest.Read(make([]byte, 1)); n > 0 || err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("when one more came, the oldest got %d bytes, %v", n, err)
 	}
-	if n := s.unknown(); n > 1+spareStrangers {
+	if n := s.unknown(); n > others+pending.MaxPerOrigin {
 		t.Errorf("%d strangers are there", n)
+	}
+	if slow != nil {
+		m, err := enter(t.Context(), slow, token, 0, config(1, 0))
+		if err != nil {
+			t.Fatalf("who came from elsewhere: %v", err)
+		}
+		if err := m.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
 	}
 	joinAll(t, s, 0) // beside all that are left
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/pending"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/transport"
 )
@@ -99,8 +100,8 @@ func TestAFloodOfStrangersDelaysNoMember(t *testing.T) {
 	}
 	before := runtime.NumGoroutine()
 	flood(t, ls[0].Addr(), idle, slow)
-	if got := runtime.NumGoroutine() - before - slow; got > maxPending+10 {
-		t.Errorf("%d strangers take %d goroutines, want at most %d", idle+slow, got, maxPending)
+	if got := runtime.NumGoroutine() - before - slow; got > pending.Max+10 {
+		t.Errorf("%d strangers take %d goroutines, want at most %d", idle+slow, got, pending.Max)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()

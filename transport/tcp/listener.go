@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/pending"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/transport"
 )
@@ -20,7 +21,7 @@ import (
 type listener struct {
 	nw      Network
 	ln      net.Listener
-	pending pendingSet
+	pending pending.Set
 	proved  chan *conn // to Accept
 
 	ready  chan struct{} // closed by the first Accept, which sets
@@ -57,10 +58,10 @@ func (l *listener) run() {
 		switch {
 		case err == nil:
 			ctx, drop := context.WithCancelCause(l.ctx)
-			s := l.pending.add(origin(raw.RemoteAddr()), drop)
-			l.wg.Go(func() { l.handshake(ctx, raw, s) })
+			s := l.pending.Add(raw.RemoteAddr(), drop)
+			l.wg.Go(func() { l.handshake(ctx, raw, drop, s) })
 			continue
-		case (errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)) && l.pending.dropOldest():
+		case (errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)) && l.pending.DropOldest():
 			continue // there is a file descriptor again
 		}
 		// Short of Close, errors pass, such as that of a connection that broke
@@ -75,13 +76,13 @@ func (l *listener) run() {
 
 // handshake checks the dialer of one connection and, if it is a member, answers and
 // waits for Accept to take the connection.
-func (l *listener) handshake(ctx context.Context, raw net.Conn, s *pendingConn) {
+func (l *listener) handshake(ctx context.Context, raw net.Conn, drop context.CancelCauseFunc, s *pending.Conn) {
 	c, transcript, err := l.identify(ctx, raw)
-	l.pending.remove(s)
+	l.pending.Remove(s)
 	if err == nil {
 		err = l.answer(c, raw, transcript)
 	}
-	s.drop(nil)
+	drop(nil)
 	if err == nil {
 		select {
 		case l.proved <- c:

@@ -1,4 +1,9 @@
-package tcp
+// Package pending bounds the connections of a listener whose dialers have not proved yet to be members of the run. So
+// who connects and says nothing, however often, keeps no member from connecting.
+//
+// It has no goroutine. Each connection is served by its listener, which adds it before that and removes it when it is
+// known whose it is, or has ended.
+package pending
 
 import (
 	"context"
@@ -13,45 +18,46 @@ import (
 // and a socket. They are far more than the members of a run that dial at the same
 // time, unless these are very many; then some dial again.
 const (
-	maxPending   = 512 // in all
-	maxPerOrigin = 256 // from one origin
+	Max          = 512 // in all
+	MaxPerOrigin = 256 // from one origin
 )
 
 // errDisplaced is why a pending connection is dropped that has done nothing wrong.
 var errDisplaced = errors.New("it had not proved to be a member when others came")
 
-// A pendingSet holds the connections of a listener whose dialers have not proved yet
-// to be members of the run.
-type pendingSet struct {
+// A Set holds the pending connections of a listener. The zero value is empty. Its methods may be called by any number of
+// goroutines.
+type Set struct {
 	mu    sync.Mutex
-	from  map[netip.Prefix][]*pendingConn // the oldest first
+	from  map[netip.Prefix][]*Conn // the oldest first
 	count int
 }
 
-// A pendingConn is one connection of a pendingSet, until it is removed.
-type pendingConn struct {
+// A Conn is one connection of a Set, until it is removed.
+type Conn struct {
 	from netip.Prefix
 	drop context.CancelCauseFunc // ends its handshake
 	gone chan struct{}           // closed when it was removed
 }
 
-// add adds a connection. While there is no room, the oldest one of the origin that
-// has the most is dropped; the wait for it is short.
-func (w *pendingSet) add(from netip.Prefix, drop context.CancelCauseFunc) *pendingConn {
-	s := &pendingConn{from: from, drop: drop, gone: make(chan struct{})}
+// Add adds a connection from an address. While there is no room, the oldest one of the origin that
+// has the most is dropped, by the function that came with it; whoever serves that one is to remove it then, for which Add waits.
+// drop must not wait, nor call the set.
+func (w *Set) Add(from net.Addr, drop context.CancelCauseFunc) *Conn {
+	s := &Conn{from: origin(from), drop: drop, gone: make(chan struct{})}
 	for {
 		w.mu.Lock()
-		var oldest *pendingConn
+		var oldest *Conn
 		switch {
-		case len(w.from[from]) >= maxPerOrigin:
-			oldest = w.from[from][0]
-		case w.count >= maxPending:
+		case len(w.from[s.from]) >= MaxPerOrigin:
+			oldest = w.from[s.from][0]
+		case w.count >= Max:
 			oldest = w.oldest()
 		default:
 			if w.from == nil {
-				w.from = map[netip.Prefix][]*pendingConn{}
+				w.from = map[netip.Prefix][]*Conn{}
 			}
-			w.from[from] = append(w.from[from], s)
+			w.from[s.from] = append(w.from[s.from], s)
 			w.count++
 			w.mu.Unlock()
 			return s
@@ -62,8 +68,8 @@ func (w *pendingSet) add(from netip.Prefix, drop context.CancelCauseFunc) *pendi
 	}
 }
 
-// remove removes a connection, which may have been removed before.
-func (w *pendingSet) remove(s *pendingConn) {
+// Remove removes a connection, which may have been removed before.
+func (w *Set) Remove(s *Conn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	i := slices.Index(w.from[s.from], s)
@@ -78,9 +84,9 @@ func (w *pendingSet) remove(s *pendingConn) {
 	close(s.gone)
 }
 
-// dropOldest drops the oldest connection of the origin that has the most, and reports
+// DropOldest drops the oldest connection of the origin that has the most, waits until it was removed, and reports
 // whether there was one.
-func (w *pendingSet) dropOldest() bool {
+func (w *Set) DropOldest() bool {
 	w.mu.Lock()
 	oldest := w.oldest()
 	if oldest != nil {
@@ -94,10 +100,17 @@ func (w *pendingSet) dropOldest() bool {
 	return true
 }
 
+// Len returns how many connections there are.
+func (w *Set) Len() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.count
+}
+
 // oldest returns the oldest connection of the origin that has the most, nil if there
 // is none. The caller holds the lock.
-func (w *pendingSet) oldest() *pendingConn {
-	var most []*pendingConn
+func (w *Set) oldest() *Conn {
+	var most []*Conn
 	for _, of := range w.from {
 		if len(of) > len(most) {
 			most = of

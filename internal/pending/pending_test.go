@@ -1,4 +1,4 @@
-package tcp
+package pending
 
 import (
 	"fmt"
@@ -8,21 +8,21 @@ import (
 )
 
 func TestTheOldestFromWhereMostAreMakesRoom(t *testing.T) {
-	var w pendingSet
+	var w Set
 	order := 0
 	dropped := map[string]int{} // when
-	enter := func(host, name string) *pendingConn {
-		var s *pendingConn
+	enter := func(host, name string) *Conn {
+		var s *Conn
 		entered := make(chan struct{})
-		s = w.add(netip.MustParsePrefix(host+"/32"), func(error) {
+		s = w.Add(&net.TCPAddr{IP: net.ParseIP(host)}, func(error) {
 			order++
 			dropped[name] = order
-			go func() { <-entered; w.remove(s) }()
+			go func() { <-entered; w.Remove(s) }()
 		})
 		close(entered)
 		return s
 	}
-	for i := range maxPerOrigin {
+	for i := range MaxPerOrigin {
 		enter("10.0.0.1", fmt.Sprint("a", i))
 	}
 	enter("10.0.0.1", "a-more")
@@ -30,7 +30,7 @@ func TestTheOldestFromWhereMostAreMakesRoom(t *testing.T) {
 		t.Errorf("%d strangers were dropped when one address had too many: %v", order, dropped)
 	}
 	member := enter("10.0.0.2", "member")
-	for i := range maxPending - maxPerOrigin - 1 {
+	for i := range Max - MaxPerOrigin - 1 {
 		enter(fmt.Sprintf("10.1.%d.%d", i/250, i%250), "c")
 	}
 	if order != 1 {
@@ -42,10 +42,10 @@ func TestTheOldestFromWhereMostAreMakesRoom(t *testing.T) {
 			t.Errorf("%s was not dropped next: %v", name, dropped)
 		}
 	}
-	w.remove(member)
-	w.remove(member) // twice is harmless
-	if enter("10.0.0.3", "d"); order != 4 || w.count != maxPending {
-		t.Errorf("who left kept a place: %d dropped, %d of %d places taken", order, w.count, maxPending)
+	w.Remove(member)
+	w.Remove(member) // twice is harmless
+	if enter("10.0.0.3", "d"); order != 4 || w.Len() != Max {
+		t.Errorf("who left kept a place: %d dropped, %d of %d places taken", order, w.Len(), Max)
 	}
 }
 
