@@ -24,6 +24,7 @@ const (
 	refused                  // server → node: why it is no member
 	message                  // of a member; sent back to all, the sender included
 	lost                     // server → node: a member is gone; why
+	lease                    // server → node, the first frame but pings: after how many nanoseconds without a frame an end counts as lost
 )
 
 const (

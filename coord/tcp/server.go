@@ -3,6 +3,7 @@ package tcp
 import (
 	"context"
 	"crypto/subtle"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -72,7 +73,8 @@ type refusal struct {
 // handshake is within what time a connection must show its token and registration.
 const handshake = 10 * time.Second
 
-// Serve serves at a listener until Close. Of cfg it uses Run, Nodes and TTL. token is what
+// Serve serves at a listener until Close. Of cfg it uses Run, Nodes and TTL, which is that of all nodes, whatever they
+// join with. token is what
 // nodes prove by that they may join. home is the node of this process, which the others name when
 // they lose the server; [godwit.NoNode]: there is none.
 func Serve(ln net.Listener, cfg coord.Config, token string, home godwit.NodeID) (*Server, error) {
@@ -172,6 +174,7 @@ func (s *Server) serve(conn net.Conn, known func()) {
 	defer conn.Close()
 	defer c.work.Wait()
 	defer c.end()
+	c.send(lease, 0, binary.BigEndian.AppendUint64(nil, uint64(s.cfg.TTL)))
 	for until := time.Now().Add(remains); !s.enter(c, h, time.Now().After(until)); {
 		time.Sleep(20 * time.Millisecond)
 	}

@@ -3,6 +3,7 @@ package tcp
 import (
 	"context"
 	"crypto/tls"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,7 +43,7 @@ type refusedError struct {
 func (e *refusedError) Error() string { return e.text }
 func (e *refusedError) Unwrap() error { return e.is }
 
-// Join makes this process a node of the run that is coordinated at an address. seat is the id
+// Join makes this process a node of the run that is coordinated at an address. The TTL is the server's. seat is the id
 // that it is to have; [godwit.NoNode]: any. It returns when all nodes are there, and tries
 // again while nobody serves at the address yet.
 func Join(ctx context.Context, addr, token string, seat godwit.NodeID, cfg coord.Config) (coord.Session, error) {
@@ -56,7 +57,7 @@ func JoinTLS(ctx context.Context, config *tls.Config, addr, token string, seat g
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, cfg.Join+2*time.Second, fmt.Errorf("no word from %s within %v", addr, cfg.Join))
+	ctx, cancel := context.WithTimeoutCause(ctx, max(cfg.Join, cfg.Join+lastWord), fmt.Errorf("no word from %s within %v", addr, cfg.Join))
 	defer cancel()
 	conn, err := dial(ctx, config, addr)
 	if err != nil {
@@ -119,6 +120,9 @@ func enter(ctx context.Context, conn net.Conn, token string, seat godwit.NodeID,
 	if _, err := conn.Write(appendFrame([]byte(token), register, seat, b)); err != nil {
 		return nil, err
 	}
+	if cfg.TTL, err = readLease(ctx, conn, cfg.TTL); err != nil {
+		return nil, err
+	}
 	s := &session{peer: newPeer(conn, cfg.TTL, cfg.Nodes), cfg: cfg, begun: make(chan struct{}), over: make(chan struct{})}
 	stop := context.AfterFunc(ctx, s.withdraw)
 	k, self, payload, err := s.read()
@@ -134,6 +138,28 @@ func enter(ctx context.Context, conn net.Conn, token string, seat godwit.NodeID,
 	}
 	go s.follow()
 	return s, nil
+}
+
+// readLease reads the first frame of a server, for which it waits within a time, and for the last word when ctx ends: the
+// server may count on this node already.
+func readLease(ctx context.Context, conn net.Conn, within time.Duration) (time.Duration, error) {
+	_ = conn.SetReadDeadline(time.Now().Add(within))
+	defer context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Now().Add(lastWord)) })()
+	k, payload, err := ping, []byte(nil), error(nil)
+	for k == ping && err == nil {
+		k, _, payload, err = readFrame(conn)
+	}
+	if err != nil {
+		return 0, err
+	}
+	if k != lease || len(payload) != 8 {
+		return 0, fmt.Errorf("a frame of kind %d and %d bytes, want its lease: it may be of another version", k, len(payload))
+	}
+	ttl := time.Duration(binary.BigEndian.Uint64(payload))
+	if ttl <= 0 || ttl > coord.MaxTTL {
+		return 0, fmt.Errorf("a lease of %v", ttl)
+	}
+	return ttl, nil
 }
 
 // lastWord is for how long the server's answer to a node that does not wait any more is waited for.

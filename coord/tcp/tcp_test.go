@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"net"
 	"os"
 	"runtime"
@@ -273,4 +274,37 @@ func TestStrangersAreBounded(t *testing.T) {
 		}
 	}
 	joinAll(t, s, 0) // beside all that are left
+}
+
+// The server's TTL holds for all: nodes that joined with a longer one are not lost, and those with a shorter one do not give up.
+func TestTheTTLIsTheServers(t *testing.T) {
+	const ttl = 30 * time.Second
+	s := serve(t, coord.Config{Run: "r", Nodes: 1, TTL: ttl})
+	for _, own := range []time.Duration{time.Second, time.Hour} {
+		c := config(1, 0)
+		c.TTL = own
+		m, err := Join(t.Context(), s.Addr(), token, 0, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, signs := m.Lease(), m.(*session).ttl; got != ttl || signs != ttl {
+			t.Errorf("a node that joined with a TTL of %v has a lease of %v, and gives signs of life for %v, want %v", own, got, signs, ttl)
+		}
+		if err := m.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestANodeMayWaitForTheOthersForEver(t *testing.T) {
+	s := serve(t, coord.Config{Run: "r", Nodes: 1, TTL: time.Minute})
+	c := config(1, 0)
+	c.Join = math.MaxInt64
+	m, err := Join(t.Context(), s.Addr(), token, 0, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
 }
