@@ -2,6 +2,7 @@ package server
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -9,6 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/godwit-ps/godwit/coord"
 )
 
 // listening returns the inode and local address of each TCP socket at which this
@@ -104,5 +108,26 @@ func TestAServerThatCannotWriteItsDataEndsWithWords(t *testing.T) {
 	out, err := c.CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "is a directory") || !strings.Contains(string(out), "data="+dir) || strings.Contains(string(out), "goroutine ") {
 		t.Errorf("a folder in place of the database: %v; want words that name %s, and no stack:\n%s", err, dir, out)
+	}
+}
+
+// Sessions watch and renew their leases all the time, and begin anew when that ends.
+func TestAServerDoesNotWaitForSessions(t *testing.T) {
+	for range 5 {
+		e, err := Start(t.Context(), Config{Dir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := access(e).Join(t.Context(), coord.Config{Run: "r", Nodes: 1, Addr: "a:1"})
+		began := time.Now()
+		if cerr := e.Close(); err != nil || cerr != nil {
+			t.Fatal(err, cerr)
+		}
+		if took := time.Since(began); took > 4*time.Second { // of the 5.4 that etcd waits for calls under way
+			t.Errorf("a session held up the end of its server for %v", took)
+		}
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		_ = s.Close(gone) // which nobody hears of
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"os"
-	"sync/atomic"
 
 	"go.uber.org/zap/zapcore"
 )
@@ -26,17 +25,17 @@ func (a lastAct) OnWrite(*zapcore.CheckedEntry, []zapcore.Field) {
 // errorCore hands the errors that etcd logs to slog, and drops the rest.
 type errorCore struct {
 	log *slog.Logger
-	// quiet is set when the server is closed on purpose: it reports its closed
+	// life has ended when the server is closed on purpose: it reports its closed
 	// listeners as errors.
-	quiet *atomic.Bool
+	life context.Context
 }
 
 func (c errorCore) Enabled(l zapcore.Level) bool {
-	return l >= zapcore.ErrorLevel && !c.quiet.Load()
+	return l >= zapcore.ErrorLevel && c.life.Err() == nil
 }
 
 func (c errorCore) With(fs []zapcore.Field) zapcore.Core {
-	return errorCore{c.log.With(attrs(fs)...), c.quiet}
+	return errorCore{c.log.With(attrs(fs)...), c.life}
 }
 
 func (c errorCore) Check(e zapcore.Entry, ce *zapcore.CheckedEntry) *zapcore.CheckedEntry {

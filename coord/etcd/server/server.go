@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"os"
 	"slices"
-	"sync/atomic"
 
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	"go.etcd.io/etcd/server/v3/embed"
@@ -59,8 +58,8 @@ type Server struct {
 	etcd      *embed.Etcd
 	endpoints []string
 	token     string
-	temp      *temporary // nil: the data is kept
-	quiet     *atomic.Bool
+	temp      *temporary         // nil: the data is kept
+	end       context.CancelFunc // nothing is served any more
 }
 
 // Start starts a server and returns when it serves, or with an error that names
@@ -69,13 +68,15 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if cfg.Token == "" {
 		cfg.Token = rand.Text()
 	}
-	quiet := new(atomic.Bool)
-	c, temp, err := cfg.embed(quiet)
+	life, end := context.WithCancel(context.Background())
+	c, temp, err := cfg.embed(life)
 	if err != nil {
+		end()
 		return nil, fmt.Errorf("coord: embedded etcd: %w", err)
 	}
-	s := &Server{token: cfg.Token, temp: temp, quiet: quiet}
+	s := &Server{token: cfg.Token, temp: temp, end: end}
 	if s.etcd, err = embed.StartEtcd(c); err != nil {
+		end()
 		_ = temp.remove() // there is an error to tell already
 		return nil, fmt.Errorf("coord: embedded etcd on %s: %w", c.ListenClientUrls[0].Host, err)
 	}
@@ -95,8 +96,8 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// embed fills in the server's own configuration.
-func (cfg Config) embed(quiet *atomic.Bool) (c *embed.Config, temp *temporary, err error) {
+// embed fills in the server's own configuration. Nothing is served once life has ended.
+func (cfg Config) embed(life context.Context) (c *embed.Config, temp *temporary, err error) {
 	client := url.URL{Scheme: "http", Host: cfg.Listen}
 	if client.Host == "" {
 		client.Host = "127.0.0.1:0"
@@ -108,7 +109,7 @@ func (cfg Config) embed(quiet *atomic.Bool) (c *embed.Config, temp *temporary, e
 		return nil, nil, err
 	}
 	c = embed.NewConfig()
-	c.GRPCAdditionalServerOptions = admission(cfg.Token)
+	c.GRPCAdditionalServerOptions = admission(life, cfg.Token)
 	// What it serves beside gRPC (metrics, its command line) is for nobody: a
 	// request in plain would have to give this as the name of the host.
 	c.HostWhitelist = map[string]struct{}{rand.Text(): {}}
@@ -152,7 +153,7 @@ func (cfg Config) embed(quiet *atomic.Bool) (c *embed.Config, temp *temporary, e
 		c.UnsafeNoFsync = true // nothing is to survive the process
 	}
 	end := lastAct{log, c.Dir, temp}
-	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(errorCore{log.With("part", "etcd"), quiet}, zap.WithFatalHook(end), zap.WithPanicHook(end)))
+	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(errorCore{log.With("part", "etcd"), life}, zap.WithFatalHook(end), zap.WithPanicHook(end)))
 	return c, temp, nil
 }
 
@@ -177,8 +178,9 @@ func (s *Server) Token() string { return s.token }
 // nodes that are still at work a closed server is a lost coordinator:
 // Access.Drain of package coord/etcd waits for them to leave.
 func (s *Server) Close() error {
-	s.quiet.Store(true)
-	// First, or the graceful end would wait seconds for the watches of sessions.
+	// First, or the graceful end would wait seconds for the watches of sessions and the renewals of their leases, which begin
+	// again when they are ended.
+	s.end()
 	s.etcd.Server.HardStop()
 	s.etcd.Close()
 	return s.temp.remove()

@@ -31,8 +31,9 @@ func CheckToken(s string) error {
 	return token.Check(s)
 }
 
-// admission makes a server refuse all calls that do not give its token.
-func admission(own string) []grpc.ServerOption {
+// admission makes a server refuse all calls that do not give its token, and all once its life has ended; calls under way that
+// are streams end with it.
+func admission(life context.Context, own string) []grpc.ServerOption {
 	admit := func(ctx context.Context) error {
 		md, _ := metadata.FromIncomingContext(ctx)
 		given := md.Get(token.Key)
@@ -41,6 +42,8 @@ func admission(own string) []grpc.ServerOption {
 			return status.Error(codes.Unauthenticated, "it wants the token of its run, and was given none")
 		case len(given) > 1 || subtle.ConstantTimeCompare([]byte(given[0]), []byte(own)) != 1:
 			return status.Error(codes.Unauthenticated, "it wants the token of its run, and was given another")
+		case life.Err() != nil:
+			return status.Error(codes.Unavailable, "the server is closing")
 		}
 		return nil
 	}
@@ -55,7 +58,18 @@ func admission(own string) []grpc.ServerOption {
 			if err := admit(s.Context()); err != nil {
 				return err
 			}
-			return handle(srv, s)
+			ctx, cancel := context.WithCancel(s.Context())
+			defer cancel()
+			defer context.AfterFunc(life, cancel)()
+			return handle(srv, within{s, ctx})
 		}),
 	}
 }
+
+// A within is a stream with a context of its own.
+type within struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+func (w within) Context() context.Context { return w.ctx }
