@@ -14,6 +14,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
@@ -76,6 +77,13 @@ func (a Access) connect(ctx context.Context) (*clientv3.Client, error) {
 	return nil, unreachable(a.Endpoints, a.withProbes(err))
 }
 
+// reconnects are how connections are tried again, several times within a lease: an etcd that was restarted is found while the
+// run lives. By default, the pauses grow to minutes.
+var reconnects = grpc.ConnectParams{
+	Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
+	MinConnectTimeout: 20 * time.Second, // for an attempt, as by default
+}
+
 // dial makes a client. It waits for a connection only to name a user, within ctx.
 func (a Access) dial(ctx context.Context) (*clientv3.Client, error) {
 	life, cancel := context.WithCancel(context.Background())
@@ -86,6 +94,7 @@ func (a Access) dial(ctx context.Context) (*clientv3.Client, error) {
 		// that come more often than every 5 s.
 		DialKeepAliveTime:    10 * time.Second,
 		DialKeepAliveTimeout: 5 * time.Second,
+		DialOptions:          []grpc.DialOption{grpc.WithConnectParams(reconnects)},
 		Logger:               zap.NewNop(), // what matters comes back as an error
 	}
 	if a.TLS != nil {
