@@ -2,8 +2,10 @@ package etcd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -67,14 +69,30 @@ type node struct {
 	lease *lease
 	life  context.Context // ends when the lease or coordinator is lost, with the cause
 	end   context.CancelCauseFunc
+	seen  atomic.Int64   // a revision of etcd that this node has seen; 0: none
 	work  sync.WaitGroup // all goroutines; they end with life
 }
 
 func newNode(cl *clientv3.Client, cfg coord.Config, l *lease) *node {
 	n := &node{cl: cl, cfg: cfg, keys: keysOf(cfg.Run), lease: l}
 	n.life, n.end = context.WithCancelCause(context.Background())
-	n.work.Go(func() { n.end(l.keep(n.life)) })
+	n.work.Go(func() { n.end(n.unknown(l.keep(n.life))) })
 	return n
+}
+
+// unknown returns why a lease is not known any more: that etcd has lost its data, if its revision is before one that this node has
+// seen; else err. It asks only if err is that etcd does not know the lease.
+func (n *node) unknown(err error) error {
+	if !errors.Is(err, errUnknown) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(n.life, time.Second)
+	defer cancel()
+	r, rerr := n.cl.Get(ctx, root, clientv3.WithCountOnly())
+	if rerr == nil && r.Header.Revision < n.seen.Load() {
+		return unreachable(n.cl.Endpoints(), errors.New("it has lost its data, and with them this run"))
+	}
+	return err
 }
 
 // release gives everything back and waits until nothing runs any more.

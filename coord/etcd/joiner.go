@@ -228,6 +228,7 @@ func (j *joiner) tryRegister(ctx context.Context, id godwit.NodeID) (bool, error
 		return false, j.failed(err)
 	}
 	j.self, j.created, j.modified = id, r.Header.Revision, r.Header.Revision
+	j.seen.Store(r.Header.Revision)
 	if r.Succeeded {
 		return true, nil
 	}

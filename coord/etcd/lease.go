@@ -25,6 +25,9 @@ type lease struct {
 // errExpired: the lease is gone, at the server or because nobody renewed it.
 var errExpired = errors.New("lease expired")
 
+// errUnknown: the server does not know the lease.
+var errUnknown = fmt.Errorf("%w: the coordinator does not know it any more", errExpired)
+
 // grant asks for a lease of at least ttl.
 func grant(ctx context.Context, cl *clientv3.Client, ttl time.Duration) (*lease, error) {
 	l := &lease{cl: cl}
@@ -100,7 +103,7 @@ func (l *lease) renewOnce(stream pb.Lease_LeaseKeepAliveClient, cancel context.C
 		return err
 	}
 	if r.TTL <= 0 {
-		return fmt.Errorf("%w: the coordinator does not know it any more", errExpired)
+		return errUnknown
 	}
 	l.acked = sent
 	return nil

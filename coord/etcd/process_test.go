@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"os/exec"
 	"strings"
@@ -150,6 +151,43 @@ func TestAllNodesNoticeALostCoordinator(t *testing.T) {
 		t.Errorf("got %v, want %v", err, coord.ErrCoordinator)
 	}
 	s.Fail(errors.New("nobody hears it")) // must return
+	if err := s.Close(t.Context()); err != nil {
+		t.Errorf("close: %v", err)
+	}
+}
+
+// An etcd that comes back without its data knows no lease. That is no loss of the nodes.
+func TestAnEtcdThatLostItsDataIsALostCoordinator(t *testing.T) {
+	t.Parallel()
+	first, err := startServer(t.Context(), server.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := first.Access().Join(t.Context(), coord.Config{Run: "r", Nodes: 1, Addr: "a:1", TTL: ttl})
+	if cerr := first.Close(); err != nil || cerr != nil {
+		t.Fatal(err, cerr)
+	}
+	u, err := url.Parse(first.Endpoints()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := startServer(t.Context(), server.Config{Listen: u.Host, Token: first.Token()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	if err := s.Barrier(t.Context(), "b"); !errors.Is(err, coord.ErrCoordinator) || errors.Is(err, godwit.ErrPeerLost) {
+		t.Errorf("barrier: got %v, want %v", err, coord.ErrCoordinator)
+	}
+	select {
+	case <-s.Done():
+		t.Log(s.Err())
+	case <-time.After(limit):
+		t.Fatalf("not noticed within %v", limit)
+	}
+	if err := s.Err(); !errors.Is(err, coord.ErrCoordinator) {
+		t.Errorf("got %v, want %v", err, coord.ErrCoordinator)
+	}
 	if err := s.Close(t.Context()); err != nil {
 		t.Errorf("close: %v", err)
 	}

@@ -24,6 +24,7 @@ type session struct {
 
 func newSession(n *node, self godwit.NodeID, sealed *ledger.Roster, w *watcher, seen []*clientv3.Event) *session {
 	s := &session{node: n}
+	n.seen.Store(w.rev - 1)
 	s.Ledger = ledger.New(self, sealed.Members(), sealed.Secret(), s.publish)
 	n.work.Go(func() { s.follow(w, seen) })
 	return s
@@ -92,7 +93,7 @@ func (s *session) publish(ctx context.Context, w ledger.Message) error {
 		return err
 	})
 	if leaseGone(err) {
-		s.end(errExpired)
+		s.end(s.unknown(errUnknown))
 	}
 	switch {
 	case err == nil:
