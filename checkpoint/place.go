@@ -40,7 +40,8 @@ func Schemes() []string {
 	return all
 }
 
-// OpenStore opens the store at a place: the path of a folder, or a URL with a scheme that was registered.
+// OpenStore opens the store at a place: the path of a folder, or a URL with a scheme that was registered. One at a URL is
+// [Patient].
 func OpenStore(ctx context.Context, place string) (Store, error) {
 	scheme, _, isURL := strings.Cut(place, "://")
 	if !isURL {
@@ -56,7 +57,11 @@ func OpenStore(ctx context.Context, place string) (Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: not a URL of a %s store", scheme) // the URL may have a password
 	}
-	return open(ctx, u)
+	s, err := open(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	return Patient(s, Patience), nil
 }
 
 // SplitPlace cuts the number of a checkpoint from a place, as in "runs/kge#12"; 0: it has none.

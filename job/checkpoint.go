@@ -55,7 +55,7 @@ func readRun(ctx context.Context, c *checkpoint.Checkpoint) (*savedRun, error) {
 // its Resume, and a Checkpoint at the same place. These fields may be changed then: Nodes, Workers, Policy, Filters, Staleness,
 // Options, Data (the same data elsewhere), Untrained, Checkpoint, Keep, TTL, Join. The task's settings and the seed may not.
 func Resumed(ctx context.Context, place string) (Spec, error) {
-	return resumed(ctx, place, storePatience)
+	return resumed(ctx, place, checkpoint.Patience)
 }
 
 // resumed is [Resumed], of a store that may take so long for one thing.
@@ -203,7 +203,7 @@ func (s *Spec) goesOnFrom(ctx context.Context, v *saver) error {
 	if s.Resume == "" || s.elsewhere() {
 		return nil
 	}
-	c, err := openPlace(ctx, s.Resume, storePatience)
+	c, err := openPlace(ctx, s.Resume, checkpoint.Patience)
 	if err != nil {
 		return err
 	}
@@ -232,7 +232,7 @@ func (s *Spec) checkResume(ctx context.Context, t task.Task) error {
 	if err != nil {
 		return err
 	}
-	c, err := openPlace(ctx, s.Resume, storePatience)
+	c, err := openPlace(ctx, s.Resume, checkpoint.Patience)
 	if err != nil {
 		return fmt.Errorf("job: the checkpoint to go on from: %w", err)
 	}

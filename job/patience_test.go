@@ -109,16 +109,16 @@ func TestAWriterThatTakesItsTimeIsNotGivenUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		s := patientStore{f, storePatience}
+		s := checkpoint.Patient(f, checkpoint.Patience)
 		if err := s.Create(t.Context(), "checkpoint-0000000001.jsonl", func(w io.Writer) error {
-			time.Sleep(2 * storePatience)
+			time.Sleep(2 * checkpoint.Patience)
 			_, err := w.Write([]byte("rows"))
-			time.Sleep(2 * storePatience)
+			time.Sleep(2 * checkpoint.Patience)
 			return err
 		}); err != nil {
 			t.Error(err)
 		}
-		stuck := patientStore{stuckStore{f, func(what, _ string) bool { return what == "end" }}, storePatience}
+		stuck := checkpoint.Patient(stuckStore{f, func(what, _ string) bool { return what == "end" }}, checkpoint.Patience)
 		if err := stuck.Create(t.Context(), "checkpoint-0000000002.jsonl", func(io.Writer) error { return nil }); err == nil || !strings.Contains(err.Error(), "5m0s") {
 			t.Errorf("a store that does not answer: %v", err)
 		}
@@ -173,8 +173,8 @@ func TestAReaderThatTakesItsTimeIsNotGivenUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		slow := slowStore{f, storePatience * 3 / 4}
-		r, err := patientStore{slow, storePatience}.Read(t.Context(), name, 0, 4)
+		slow := slowStore{f, checkpoint.Patience * 3 / 4}
+		r, err := checkpoint.Patient(slow, checkpoint.Patience).Read(t.Context(), name, 0, 4)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,10 +183,10 @@ func TestAReaderThatTakesItsTimeIsNotGivenUp(t *testing.T) {
 			if _, err := io.ReadFull(r, make([]byte, 1)); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(2 * storePatience)
+			time.Sleep(2 * checkpoint.Patience)
 		}
-		slow.takes = 2 * storePatience
-		if r, err = (patientStore{slow, storePatience}).Read(t.Context(), name, 0, 4); err != nil {
+		slow.takes = 2 * checkpoint.Patience
+		if r, err = checkpoint.Patient(slow, checkpoint.Patience).Read(t.Context(), name, 0, 4); err != nil {
 			t.Fatal(err)
 		}
 		defer r.Close()
