@@ -71,12 +71,16 @@ func held(h Holder) error { return fmt.Errorf("%w: %v", ErrLocked, h) }
 
 // A leaseState is what the object of a lease holds. Each holder has an object of its own, lock-1, lock-2, …: the
 // one with the largest number is the holder. To take over from a holder that is gone, the next one is created, which
-// the store allows once. So nothing is ever removed or changed that somebody else may have changed meanwhile.
+// the store allows once. So nothing is ever removed or changed that somebody else may have changed meanwhile. Who takes over is not
+// sure of it until it has seen that the former holder has not come back meanwhile. If that has, it yields, and the former holder creates the one
+// behind that.
 type leaseState struct {
 	Holder
 	Word     string `json:"word"` // a random one: no two holders create the same object
 	Beat     int    `json:"beat"` // grows with each renewal
 	Released bool   `json:"released"`
+	Unsure   bool   `json:"unsure,omitempty"`  // its holder does not know yet whether it takes over
+	Yielded  bool   `json:"yielded,omitempty"` // it did not, and released it
 }
 
 func leaseName(n int) string { return fmt.Sprintf("%s-%d", lockName, n) }
@@ -93,7 +97,7 @@ func lease(ctx context.Context, s Store, h Holder, ttl time.Duration) (*Lock, er
 			return nil, err
 		}
 	}
-	state := leaseState{Holder: h, Word: rand.Text()}
+	state := leaseState{Holder: h, Word: rand.Text(), Unsure: n > 0 && !before.Released}
 	b, err := json.Marshal(state)
 	if err != nil {
 		return nil, err
@@ -106,10 +110,11 @@ func lease(ctx context.Context, s Store, h Holder, ttl time.Duration) (*Lock, er
 		return nil, err
 	}
 	k := &keeper{store: s, number: n + 1, state: state, ttl: ttl, renewed: time.Now()}
-	if n > 0 && !before.Released {
-		if err := stillLeft(ctx, s, n, before); err != nil {
-			k.state.Released = true
-			return nil, errors.Join(err, k.put(ctx, k.state))
+	if state.Unsure {
+		err := stillLeft(ctx, s, n, before)
+		k.state.Unsure, k.state.Released, k.state.Yielded = false, err != nil, err != nil
+		if err := errors.Join(err, k.put(ctx, k.state)); err != nil {
+			return nil, err
 		}
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -212,6 +217,7 @@ type keeper struct {
 	mu      sync.Mutex // guards what follows
 	state   leaseState
 	renewed time.Time
+	unsure  bool // another run is about to take over
 	lost    error
 }
 
@@ -243,14 +249,45 @@ func (k *keeper) renew(ctx context.Context) {
 	k.mu.Unlock()
 	failed := k.put(ctx, state)
 	_, err := k.store.Size(ctx, leaseName(k.number+1)) // behind the renewal: see stillLeft
+	var next leaseState
+	if err == nil {
+		next, err = k.rival(ctx)
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.unsure = next.Unsure || k.unsure && err != nil && !errors.Is(err, fs.ErrNotExist)
 	switch {
+	case k.unsure: // the next renewal tells
 	case err == nil:
 		k.lost = fmt.Errorf("%w: it took over from this one, which did not renew its lease for %v", ErrLocked, k.ttl)
 	case failed == nil && errors.Is(err, fs.ErrNotExist):
 		k.renewed = began
 	}
+}
+
+// rival reads the next lease, which another run has created. If that has yielded, it creates the one behind it; the error
+// wraps fs.ErrNotExist then, as if there had been no other run.
+func (k *keeper) rival(ctx context.Context) (next leaseState, err error) {
+	next, err = readLease(ctx, k.store, k.number+1)
+	if err != nil || !next.Yielded {
+		return next, err
+	}
+	b, err := json.Marshal(k.state)
+	if err != nil {
+		return next, err
+	}
+	err = k.store.Create(ctx, leaseName(k.number+2), func(w io.Writer) error { _, err := w.Write(b); return err })
+	if errors.Is(err, fs.ErrExist) {
+		if last, rerr := readLease(ctx, k.store, k.number+2); rerr != nil || last.Word != k.state.Word {
+			return next, rerr // nil: a third run was faster
+		}
+		err = nil // it is this one's, and the answer was lost
+	}
+	if err == nil {
+		k.number += 2
+		err = fs.ErrNotExist
+	}
+	return next, err
 }
 
 func (k *keeper) put(ctx context.Context, state leaseState) error {
@@ -268,12 +305,27 @@ func (k *keeper) overdue() bool {
 	return k.lost == nil && time.Since(k.renewed) > k.ttl
 }
 
-// check judges by the last renewal. If that is too long ago, it renews the lease first: the store may answer again.
+// undecided reports whether another run is about to take over, or to yield.
+func (k *keeper) undecided() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.lost == nil && k.unsure
+}
+
+// check judges by the last renewal. If that is too long ago, it renews the lease first: the store may answer again. If another run is about to
+// take over, it waits for what becomes of that.
 func (k *keeper) check() error {
 	if k.overdue() {
 		ctx, cancel := context.WithTimeout(context.Background(), k.ttl/renewals)
+		defer cancel()
 		k.renew(ctx)
-		cancel()
+		for k.undecided() && ctx.Err() == nil {
+			select {
+			case <-time.After(k.ttl / renewals / 64):
+				k.renew(ctx)
+			case <-ctx.Done():
+			}
+		}
 	}
 	late := k.overdue()
 	k.mu.Lock()

@@ -197,6 +197,64 @@ func TestALeaseIsNotRenewedAndTakenOver(t *testing.T) {
 	}
 }
 
+// Of a holder that is late and a run that takes it over at the same moment, one goes on.
+func TestALeaseThatIsRenewedInTheLastMomentIsKept(t *testing.T) {
+	ctx, s := t.Context(), unlockable(t)
+	putLease(t, s, 1, leaseState{Holder: one})
+	k := &keeper{store: s, number: 1, ttl: time.Minute, state: leaseState{Holder: one, Word: "of one"}}
+	_, err := lease(ctx, meanwhile{Store: s, create: func() { k.renew(ctx) }}, two, testTTL)
+	if !errors.Is(err, ErrLocked) {
+		t.Errorf("who takes over when the lease has been renewed: %v", err)
+	}
+	if k.renew(ctx); k.check() != nil {
+		t.Fatalf("whose lease was not taken over: %v", k.check())
+	}
+	n, err := lastLease(ctx, s)
+	if state, rerr := readLease(ctx, s, n); err != nil || rerr != nil || n != 3 || state.Released || state.Run != "one" {
+		t.Errorf("the last lease is %d, %+v, %v, %v", n, state, err, rerr)
+	}
+	if err := k.release(); err != nil {
+		t.Fatal(err)
+	}
+	if state, err := readLease(ctx, s, 3); err != nil || !state.Released {
+		t.Errorf("the last lease is %+v, %v", state, err)
+	}
+}
+
+// A holder that was late waits for what becomes of a run that is about to take over.
+func TestALateHolderWaitsForWhoIsAboutToTakeOver(t *testing.T) {
+	for _, yields := range []bool{true, false} {
+		s := unlockable(t)
+		puts := 0
+		k := &keeper{number: 1, ttl: time.Minute, state: leaseState{Holder: one, Word: "of one"}, store: meanwhile{Store: s, put: func() {
+			if puts++; puts <= 2 {
+				next := leaseState{Holder: two, Unsure: puts == 1}
+				next.Yielded, next.Released = puts == 2 && yields, puts == 2 && yields
+				putLease(t, s, 2, next)
+			}
+		}}}
+		if err := k.check(); (err == nil) != yields || !yields && (!errors.Is(err, ErrLocked) || strings.Contains(err.Error(), "perhaps")) {
+			t.Errorf("when the other one has yielded (%v): %v", yields, err)
+		}
+		if puts < 2 {
+			t.Errorf("it was looked at %d times", puts)
+		}
+	}
+}
+
+// Behind a run that yielded, the one that creates the next lease has it: this one, whatever it was told, or a third.
+func TestTheLeaseBehindOneThatYieldedIsOfWhoCreatesIt(t *testing.T) {
+	for run, lost := range map[string]bool{"of one": false, "of a third": true} {
+		s := unlockable(t)
+		k := &keeper{store: s, number: 1, ttl: time.Hour, state: leaseState{Holder: one, Word: "of one"}}
+		putLease(t, s, 2, leaseState{Holder: two, Released: true, Yielded: true})
+		putLease(t, s, 3, leaseState{Word: run})
+		if err := k.check(); errors.Is(err, ErrLocked) != lost || !lost && k.number != 3 {
+			t.Errorf("the lease %s: number %d, %v", run, k.number, err)
+		}
+	}
+}
+
 // Two runs may have the same name and process number on hosts without a name.
 func TestNoTwoLeasesAreAlike(t *testing.T) {
 	ctx := t.Context()
