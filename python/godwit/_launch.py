@@ -37,7 +37,8 @@ class Launch:
     formed = 0  # groups of tables of this process: all ranks form the same, in the same order
 
     def __init__(self, rank: int, world: int, run: str, host: str, port: int, token: str, store: Any, environment: Any) -> None:
-        self.rank, self.world, self.run, self.host = rank, world, run, host
+        self.rank, self.world, self.run = rank, world, run
+        self.host = f"[{host}]" if ":" in host and not host.startswith("[") else host  # of IPv6, as a port follows
         self.listen, self.advertise = environment.get("GODWIT_LISTEN", ""), environment.get("GODWIT_ADVERTISE", "")
         self.store = store  # by which rank 0 tells where it coordinates the run; None: at ports that all ranks know,
         self.port, self.token = port, token  # … from this one on, and the token

@@ -298,6 +298,12 @@ def test_variables_that_do_not_tell_enough(environment):
         _launch.find(environment)
 
 
+@pytest.mark.parametrize(("host", "coordinator"), [("10.0.0.1", "10.0.0.1:29502"), ("gpu1", "gpu1:29502"), ("fd00::2", "[fd00::2]:29502"), ("[fd00::2]", "[fd00::2]:29502")])
+def test_where_ranks_meet(host, coordinator):
+    launch = _launch.find({"WORLD_SIZE": "2", "RANK": "0", "MASTER_ADDR": host, "MASTER_PORT": "29500"})
+    assert launch is not None and launch.member(1)["coordinator"] == coordinator
+
+
 def test_without_a_launcher_there_is_one_process():
     assert _launch.find({}) is None and _launch.find({"WORLD_SIZE": "1", "RANK": "0"}) is None
     with godwit.Cluster() as c:
