@@ -556,6 +556,40 @@ func TestOfTwoThatCreateAnObjectAtTheLastMomentOneSucceeds(t *testing.T) {
 	}
 }
 
+// linkless is a disk of a file system whose files have one name each.
+type linkless struct{ late }
+
+func (linkless) Link(_, _ string) error { return errors.ErrUnsupported }
+
+func (d linkless) RenameNew(from, to string) error {
+	d.before()
+	return d.disk.RenameNew(from, to)
+}
+
+func TestOfTwoThatCreateAnObjectWithoutHardLinksOneSucceeds(t *testing.T) {
+	ctx, name := t.Context(), manifestName(12)
+	a, b := shared(t)
+	if err := a.Create(ctx, name, text("old")); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.disk.RenameNew(name, "checked"); errors.Is(err, errors.ErrUnsupported) {
+		t.Skip("this system replaces what it renames to")
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	a.disk = linkless{late{a.disk, func() {
+		if err := b.Create(ctx, name, text("theirs")); err != nil {
+			t.Error(err)
+		}
+	}}}
+	if err := a.Create(ctx, name, text("mine")); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("the second one got %v", err)
+	}
+	if got, err := readAll(ctx, a, name, 100); string(got) != "theirs" || err != nil {
+		t.Errorf("there is %q: %v", got, err)
+	}
+}
+
 func TestPartsThatTheLeaderDoesNotSeeAreNoCheckpoint(t *testing.T) {
 	rng, ctx, here, there := seeded(t), t.Context(), folder(t), folder(t)
 	id := ID{1, testAttempt}

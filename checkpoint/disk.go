@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // systemDisk is a folder of the system. Files are opened below it only, also where there are
@@ -99,6 +100,15 @@ func (d systemDisk) Rename(from, to string) error { return os.Rename(d.path(from
 func (d systemDisk) Link(from, to string) error {
 	err := os.Link(d.path(from), d.path(to))
 	if err != nil && !errors.Is(err, os.ErrExist) {
+		err = fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
+	}
+	return err
+}
+
+// RenameNew takes EINVAL for the answer of a file system that has no such rename: the names are good.
+func (d systemDisk) RenameNew(from, to string) error {
+	err := renameNew(d.path(from), d.path(to))
+	if errors.Is(err, syscall.EINVAL) {
 		err = fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
 	}
 	return err

@@ -171,6 +171,13 @@ func (d *faultyDisk) Link(from, to string) error {
 	return nil
 }
 
+func (d *faultyDisk) RenameNew(_, _ string) error {
+	if err := d.op(); err != nil {
+		return err
+	}
+	return errors.ErrUnsupported
+}
+
 func (d *faultyDisk) Remove(name string) error {
 	if err := d.op(); err != nil {
 		return err

@@ -21,7 +21,8 @@ import (
 // the system without another error.
 //
 // Of several processes that create a file of one name at the same time, one succeeds. It takes a file system with hard
-// links; on others (FAT, some in user space), those that look for the file before it is there all succeed.
+// links, or one on Linux or macOS that renames a file only if the other name is free (FAT, say); on others, those that look for the file
+// before it is there all succeed.
 type Folder struct {
 	dir  string
 	disk disk
@@ -67,10 +68,7 @@ func (f *Folder) absent(name string) error {
 func (f *Folder) once(temp, name string) error {
 	err := f.disk.Link(temp, name)
 	if errors.Is(err, errors.ErrUnsupported) {
-		if err := f.absent(name); err != nil {
-			return err
-		}
-		return f.disk.Rename(temp, name)
+		return f.renameOnce(temp, name)
 	}
 	if err != nil {
 		return err
@@ -79,6 +77,18 @@ func (f *Folder) once(temp, name string) error {
 		_ = f.disk.Remove(name) // it is this one's
 	}
 	return err
+}
+
+// renameOnce is once where files have one name only.
+func (f *Folder) renameOnce(temp, name string) error {
+	err := f.disk.RenameNew(temp, name)
+	if !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	if err := f.absent(name); err != nil {
+		return err
+	}
+	return f.disk.Rename(temp, name)
 }
 
 // Put implements [Store].
@@ -176,6 +186,9 @@ type disk interface {
 	// Link gives a file a second name. The error wraps fs.ErrExist if that is taken, and errors.ErrUnsupported if
 	// files have one name only.
 	Link(from, to string) error
+	// RenameNew is Rename to a name that no file has. The error wraps fs.ErrExist if one has it, and errors.ErrUnsupported if
+	// the file system cannot do that in one step.
+	RenameNew(from, to string) error
 	Remove(name string) error
 	List() ([]Object, error) // the regular files
 	Sync() error             // makes names durable

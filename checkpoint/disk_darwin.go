@@ -1,0 +1,6 @@
+package checkpoint
+
+import "golang.org/x/sys/unix"
+
+// renameNew is rename where no file has the other name; not all file systems can do that.
+func renameNew(from, to string) error { return unix.RenamexNp(from, to, unix.RENAME_EXCL) }

@@ -1,0 +1,7 @@
+//go:build !linux && !darwin
+
+package checkpoint
+
+import "errors"
+
+func renameNew(_, _ string) error { return errors.ErrUnsupported }
