@@ -106,6 +106,10 @@ func encrypted(ctx context.Context, conn net.Conn, config *tls.Config, addr stri
 	c := tls.Client(conn, config)
 	if err := c.HandshakeContext(ctx); err != nil {
 		_ = conn.Close()
+		var certificate *tls.CertificateVerificationError // says enough
+		if ctx.Err() == nil && !errors.As(err, &certificate) {
+			err = fmt.Errorf("no TLS was agreed on, as if only one side has it: %w", err)
+		}
 		return nil, err
 	}
 	return c, nil

@@ -2,12 +2,14 @@ package tcp
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"math"
 	"net"
 	"os"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -274,6 +276,14 @@ func TestStrangersAreBounded(t *testing.T) {
 		}
 	}
 	joinAll(t, s, 0) // beside all that are left
+}
+
+func TestWhoHasTLSAloneIsTold(t *testing.T) {
+	s := serve(t, coord.Config{Run: "r", Nodes: 1, TTL: time.Minute})
+	_, err := JoinTLS(t.Context(), &tls.Config{InsecureSkipVerify: true}, s.Addr(), token, 0, config(1, 0))
+	if !errors.Is(err, coord.ErrCoordinator) || !strings.Contains(err.Error(), "only one side has it") {
+		t.Error(err)
+	}
 }
 
 // The server's TTL holds for all: nodes that joined with a longer one are not lost, and those with a shorter one do not give up.
