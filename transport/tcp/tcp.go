@@ -151,7 +151,7 @@ func errorOf(ctx context.Context, err error) error {
 func classify(err error) error {
 	var op *net.OpError
 	refused := errors.As(err, &op) && op.Op == "remote error" // a TLS alert of the other side
-	if refused || is[*tls.CertificateVerificationError](err) || is[*wire.VersionError](err) || is[*wire.FormatError](err) || is[*lengthError](err) {
+	if refused || is[*tls.CertificateVerificationError](err) || is[tls.RecordHeaderError](err) || is[*wire.VersionError](err) || is[*wire.FormatError](err) || is[*lengthError](err) {
 		return &transport.Mismatch{Err: fmt.Errorf("cannot be talked to: %w", err)}
 	}
 	return err

@@ -304,6 +304,15 @@ func TestWhoAnswersWithAnythingElseIsAMismatch(t *testing.T) {
 			t.Errorf("%s: error %v, want a Mismatch with … %s …", c.name, err, c.want)
 		}
 	}
+	// A dialer with TLS meets what has none: another protocol, or a node.
+	secure := Network{TLS: newAuthority(t).node(t, "127.0.0.1"), timeout: limit}
+	for _, answer := range [][]byte{[]byte("HTTP/1.1 400 Bad Request\r\n\r\n"), nonce()} {
+		_, err := secure.Dial(t.Context(), answering(t, answer), transport.Hello{}, secret)
+		var m *transport.Mismatch
+		if !errors.As(err, &m) || !strings.Contains(err.Error(), "does not look like a TLS handshake") {
+			t.Errorf("%.4q instead of TLS: error %v, want a Mismatch", answer, err)
+		}
+	}
 	// Who hangs up may be about to start, so that is worth another attempt.
 	_, err = Network{timeout: limit}.Dial(t.Context(), answering(t, nil), transport.Hello{}, secret)
 	var m *transport.Mismatch
