@@ -59,7 +59,7 @@ type hello struct {
 
 // seating is what a node that is a member is told.
 type seating struct {
-	Registrations []ledger.Registration `json:"registrations"` // by id
+	Registrations []ledger.Registration `json:"registrations"` // by id, without fingerprints
 	Incarnations  []uint64              `json:"incarnations"`  // by id
 	Home          godwit.NodeID         `json:"home"`          // the node of the process that serves
 }
@@ -270,7 +270,9 @@ func (s *Server) sealLocked() {
 	s.sealed = true
 	all := seating{Home: s.home}
 	for _, c := range s.seats {
-		all.Registrations = append(all.Registrations, c.reg)
+		reg := c.reg
+		reg.Fingerprint = "" // each node has the same
+		all.Registrations = append(all.Registrations, reg)
 		all.Incarnations = append(all.Incarnations, c.reg.Incarnation)
 	}
 	b, err := json.Marshal(all)

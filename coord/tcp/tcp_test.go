@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
+	"github.com/godwit-ps/godwit/coord/internal/ledger"
 	"github.com/godwit-ps/godwit/internal/coordtest"
 	"github.com/godwit-ps/godwit/internal/pending"
 )
@@ -276,6 +278,21 @@ func TestStrangersAreBounded(t *testing.T) {
 		}
 	}
 	joinAll(t, s, 0) // beside all that are left
+}
+
+// All nodes are told of all in one frame, however long their fingerprints are.
+func TestTheSeatingOfManyNodesFitsIntoAFrame(t *testing.T) {
+	const nodes = 300
+	s := &Server{cfg: coord.Config{Run: "r", Nodes: nodes}}
+	s.reset()
+	c := coord.Config{Addr: "node-0123456789.example.com:40000", Fingerprint: strings.Repeat("f", 4096), Nodes: nodes}
+	for i := range s.seats {
+		s.seats[i] = &client{peer: &peer{most: queued(nodes), bell: make(chan struct{}, 1)}, reg: ledger.NewRegistration(c)}
+	}
+	s.sealLocked()
+	if k, _, _, err := readFrame(bytes.NewReader(s.seats[0].queue)); k != sealed || err != nil {
+		t.Errorf("a frame of kind %d, %v", k, err)
+	}
 }
 
 func TestWhoHasTLSAloneIsTold(t *testing.T) {
