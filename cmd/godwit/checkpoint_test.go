@@ -156,3 +156,14 @@ func TestPruneIsRefusedWhileARunWrites(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A place where there is nothing is a mistake of whoever named it, and stays as it is.
+func TestPruneMakesNoFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "runs", "typo")
+	if out, code, err := godwit("checkpoint", "prune", dir); code != 1 || !errors.Is(err, checkpoint.ErrNone) {
+		t.Errorf("exit code %d, %q, %v", code, out, err)
+	}
+	if _, err := os.Stat(filepath.Dir(dir)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder above it: %v", err)
+	}
+}
