@@ -103,10 +103,16 @@ func (s *Server) reset() {
 // Addr returns where the server listens.
 func (s *Server) Addr() string { return s.ln.Addr().String() }
 
-// Close waits within ctx until no node is connected, and ends the server. Connections that have not registered are not waited for.
+// Close waits within ctx until no node is connected, and ends the server. Connections that have not registered are not waited for. Nodes
+// that wait for others, who cannot join any more, are refused.
 func (s *Server) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true
+	if !s.sealed {
+		s.refuseAllLocked("ended", func(godwit.NodeID) error {
+			return fmt.Errorf("coord: run %q: %w: the process that serves it has ended before all nodes had arrived: its error says why", s.cfg.Run, coord.ErrCoordinator)
+		})
+	}
 	idle := make(chan struct{})
 	if s.idle = idle; len(s.conns) == 0 {
 		close(idle)
@@ -226,7 +232,7 @@ func (s *Server) enter(c *client, h hello, last bool) bool {
 	s.seats[c.seat] = c
 	s.roster.Put(c.seat, c.reg)
 	if err := s.roster.Mismatch(c.seat); err != nil {
-		s.refuseAllLocked()
+		s.refuseAllLocked("mismatch", s.roster.Mismatch)
 	} else if _, free := s.roster.Free(); !free {
 		s.sealLocked()
 	}
@@ -256,11 +262,11 @@ func (c *client) refuse(code, text string) {
 	c.end()
 }
 
-// refuseAllLocked ends the wait of all, because one differs from the others.
-func (s *Server) refuseAllLocked() {
+// refuseAllLocked ends the wait of all, each for a reason.
+func (s *Server) refuseAllLocked(code string, why func(id godwit.NodeID) error) {
 	for id, c := range s.seats {
 		if c != nil {
-			c.refuse("mismatch", s.roster.Mismatch(godwit.NodeID(id)).Error())
+			c.refuse(code, why(godwit.NodeID(id)).Error())
 		}
 	}
 	s.reset()

@@ -32,7 +32,7 @@ type session struct {
 }
 
 // refusals are the errors of refusals, by their code.
-var refusals = map[string]error{"mismatch": coord.ErrMismatch, "missing": coord.ErrMissing, "complete": coord.ErrComplete}
+var refusals = map[string]error{"mismatch": coord.ErrMismatch, "missing": coord.ErrMissing, "complete": coord.ErrComplete, "ended": coord.ErrCoordinator}
 
 // A refusedError is what the server said.
 type refusedError struct {

@@ -295,6 +295,38 @@ func TestTheSeatingOfManyNodesFitsIntoAFrame(t *testing.T) {
 	}
 }
 
+// When the process that serves gives up, nodes that wait for others are told, and it does not wait for them.
+func TestAServerThatEndsRefusesWhoWaits(t *testing.T) {
+	s := serve(t, coord.Config{Run: "r", Nodes: 2, TTL: time.Minute})
+	c := config(2, 0)
+	c.Join = time.Hour
+	waits := make(chan error, 1)
+	go func() { _, err := Join(t.Context(), s.Addr(), token, 1, c); waits <- err }()
+	for s.members() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := s.Close(ctx); err != nil {
+		t.Error(err)
+	}
+	if err := <-waits; !errors.Is(err, coord.ErrCoordinator) || !strings.Contains(err.Error(), "has ended before all nodes had arrived") {
+		t.Errorf("the node that waited: %v", err)
+	}
+}
+
+// members is how many nodes have a seat.
+func (s *Server) members() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.seats {
+		if c != nil {
+			n++
+		}
+	}
+	return n
+}
+
 func TestWhoHasTLSAloneIsTold(t *testing.T) {
 	s := serve(t, coord.Config{Run: "r", Nodes: 1, TTL: time.Minute})
 	_, err := JoinTLS(t.Context(), &tls.Config{InsecureSkipVerify: true}, s.Addr(), token, 0, config(1, 0))
