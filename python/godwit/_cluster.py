@@ -581,6 +581,10 @@ class Cluster:
         self._waiting.append(t)
         return t
 
+    def _unnamed(self, kind: str) -> str:
+        """Returns a name of a kind that no table has: the same at all ranks, which add the same tables."""
+        return next(name for i in itertools.count(len(self._tables)) if (name := f"{kind}-{i}") not in self._tables)
+
     def sampler(self, table: Table, distribution: Any = "uniform", *, exponent: float = 0.75, level: str = "iid", distinct: bool = False) -> Sampler:
         """Makes a sampler of the rows of a table, before the first access to it.
 

@@ -128,7 +128,7 @@ def dense(module: torch.nn.Module, *, name: str | None = None, cluster: Cluster 
             raise ArgumentError(f"godwit.dense: parameter {n} is of type {p.dtype} on device {p.device}, want float32 on the CPU")
     on = cluster if cluster is not None else current()
     dim = _width(params)
-    d: Dense = Dense.of(on.table(name or f"dense-{len(on._tables)}", sum(_rows(p, dim) for p in params), dim))
+    d: Dense = Dense.of(on.table(name or on._unnamed("dense"), sum(_rows(p, dim) for p in params), dim))
     d._of = params
     d.table.begin(prepare=lambda worker: d._write(worker))
 

@@ -20,7 +20,7 @@ import torch.nn.functional as F
 from torch.autograd.function import once_differentiable
 
 from . import _buffers, _state
-from ._cluster import Cluster, Init, Table, cluster, normal, uniform
+from ._cluster import Cluster, Init, Table, _whole, cluster, normal, uniform
 from .errors import ArgumentError
 
 __all__ = ["Embedding", "EmbeddingBag", "EmbeddingBagCollection", "EmbeddingBagConfig", "Weight", "parameters", "clip_grad_norm_"]
@@ -196,13 +196,11 @@ class _Module(torch.nn.Module):
         if dtype not in (None, torch.float32):
             raise ArgumentError(f"dtype={dtype} is not supported: rows are float32")
         if padding_idx is not None:
-            if not -rows <= padding_idx < rows:
-                raise ArgumentError(f"padding_idx={padding_idx} is not within the {rows} rows")
-            padding_idx %= rows
+            padding_idx = _whole("padding_idx", padding_idx, -rows, rows - 1) % rows
         on = on if on is not None else cluster()
         self.num_embeddings, self.embedding_dim, self.padding_idx = rows, dim, padding_idx
         self._dtype = dtype or torch.get_default_dtype()
-        self.table = on.table(name or f"{type(self).__name__}-{len(on._tables)}", rows, dim, init=init if init is not None else normal())
+        self.table = on.table(name or on._unnamed(type(self).__name__), rows, dim, init=init if init is not None else normal())
         object.__setattr__(self, "_rows", Weight.of(self.table))
         if padding_idx is not None:
             self.table.begin(prepare=lambda w: w.set(self.table, [padding_idx], torch.zeros(1, dim, dtype=torch.float32, device="cpu")))

@@ -561,6 +561,7 @@ def test_what_does_not_fit_into_a_state_dict_is_refused(on):
         lambda m: m([1, 2]),
         lambda m: gnn.Embedding(ROWS, DIM, max_norm=1.0, cluster=m.table.cluster),
         lambda m: gnn.Embedding(ROWS, DIM, padding_idx=ROWS, cluster=m.table.cluster),
+        lambda m: gnn.Embedding(ROWS, DIM, padding_idx=1.5, cluster=m.table.cluster),
         lambda m: gnn.Embedding(ROWS, DIM, dtype=torch.float16, cluster=m.table.cluster),
         lambda m: gnn.EmbeddingBag(ROWS, DIM, mode="min", cluster=m.table.cluster),
         lambda m: setattr(m, "weight", torch.nn.Parameter(torch.zeros(1))),
@@ -573,6 +574,20 @@ def test_what_does_not_fit_into_a_state_dict_is_refused(on):
 def test_what_is_not_supported_raises(on, wrong):
     with pytest.raises((ValueError, TypeError, IndexError, AttributeError, KeyError)):
         wrong(gnn.Embedding(ROWS, DIM, cluster=on))
+
+
+def test_names_that_are_made_up_are_new(on):
+    gnn.Embedding(ROWS, DIM, name="Embedding-1", cluster=on)
+    modules = [gnn.Embedding(ROWS, DIM, cluster=on), gnn.Embedding(ROWS, DIM, cluster=on)]
+    bad = gnn.Embedding(ROWS, DIM, cluster=on)
+    bad.table.begin(rule="nonsense")
+    modules.append(gnn.Embedding(ROWS, DIM, cluster=on))
+    with pytest.raises(ValueError, match="nonsense"):
+        modules[0](torch.tensor([1]))  # the table that cannot begin is none any more
+    modules.append(gnn.Embedding(ROWS, DIM, cluster=on))
+    linear = [godwit.dense(torch.nn.Linear(2, 2), cluster=on) for _ in range(2)]
+    assert len({x.table.name for x in (*modules, *linear)}) == 6
+    assert all(m(torch.tensor([1])).shape == (1, DIM) for m in modules)
 
 
 def test_an_optimizer_after_the_first_forward_is_refused(on):
