@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import _buffers
-from .errors import ArgumentError
+from ._cluster import _whole
 
 
 def rows_of(ids: Any, rows: int, *, salt: int = 0) -> Any:
@@ -23,16 +23,13 @@ def rows_of(ids: Any, rows: int, *, salt: int = 0) -> Any:
     >>> rows_of([17, 18, 2**60], 1_000_000)
     array([502021,  66905, 565291])
     """
-    if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= 2**48:
-        raise ArgumentError(f"rows={rows!r}, want a whole number of 1 … {2**48}")
-    if isinstance(salt, bool) or not isinstance(salt, int) or not 0 <= salt < 2**64:
-        raise ArgumentError(f"salt={salt!r}, want a whole number of 0 … 2**64-1")
+    rows, salt = _whole("rows", rows, 1, 2**48), _whole("salt", salt, 0, 2**64 - 1)
     tensor = _buffers.is_tensor(ids)
-    a = ids.detach().cpu().numpy() if tensor else np.asarray(ids)
+    a = ids.detach().cpu().numpy() if tensor else _array(ids)
     if a.dtype.kind in "iu":
         hashes = _mixed(a.astype(np.uint64), salt)
-    elif a.dtype.kind in "UO" or not a.size:
-        hashes = np.array([_hash(x, salt) for x in a.reshape(-1).tolist()], np.uint64).reshape(a.shape)
+    elif a.dtype.kind in "UTO" or not a.size:
+        hashes = _hashes(a.reshape(-1).tolist(), salt).reshape(a.shape)
     else:
         raise TypeError(f"ids are of type {a.dtype}, want integers or strings")
     found = _scaled(hashes, rows)
@@ -41,6 +38,21 @@ def rows_of(ids: Any, rows: int, *, salt: int = 0) -> Any:
 
         return torch.from_numpy(found).to(ids.device)
     return found
+
+
+def _array(ids: Any) -> Any:
+    """Returns ids as an array: of a list with others than integers of 64 bits, they are objects. So each is as it was, and takes as much room as it needs."""
+    first = ids
+    while isinstance(first, (list, tuple)) and first:
+        first = first[0]
+    a = np.asarray(ids, dtype=object if isinstance(first, str) else None)
+    return np.asarray(ids, dtype=object) if a.size and a.dtype.kind not in "iu" and isinstance(ids, (list, tuple)) else a
+
+
+def _hashes(ids: list[Any], salt: int) -> Any:
+    if ids and all(isinstance(x, (int, np.integer)) and not isinstance(x, bool) for x in ids):
+        return _mixed(np.array([int(x) % 2**64 for x in ids], np.uint64), salt)
+    return np.array([_hash(x, salt) for x in ids], np.uint64)
 
 
 def _hash(x: Any, salt: int) -> int:

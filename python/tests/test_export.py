@@ -123,3 +123,26 @@ def test_rows_of_ids():
     for wrong in (lambda: godwit.rows_of([1.5], 10), lambda: godwit.rows_of([1], 0), lambda: godwit.rows_of([None], 3), lambda: godwit.rows_of([1], 3, salt=-1)):
         with pytest.raises((ValueError, TypeError)):
             wrong()
+    for mixed in (["a", 1], [1, "a"], ["a", 1.5], [True]):
+        with pytest.raises(TypeError, match="an id is of type"):
+            godwit.rows_of(mixed, 10)
+
+
+def test_rows_of_ids_that_numpy_has_no_type_for():
+    rows = 10**9
+    plain = godwit.rows_of([17, -1, 2**63], rows).tolist()
+    assert plain == [godwit.rows_of([x], rows)[0] for x in (17, 2**64 - 1, 2**63)]
+    assert godwit.rows_of([2**64 + 17, -(2**64) - 1], rows).tolist() == plain[:2]
+    assert godwit.rows_of(np.array([17, np.int64(-1)], dtype=object), np.int64(rows), salt=np.int64(0)).tolist() == plain[:2]
+    a, nul = godwit.rows_of(["a", "a\0"], rows)
+    assert a != nul and [a, nul] == godwit.rows_of(np.array(["a", "a\0"], dtype=object), rows).tolist()
+    if strings := getattr(getattr(np, "dtypes", None), "StringDType", None):
+        assert godwit.rows_of(np.array(["a", "b"], dtype=strings()), rows).tolist() == godwit.rows_of(["a", "b"], rows).tolist()
+
+
+@pytest.mark.parametrize("ids", [[1.7], torch.ones(9, dtype=torch.bool), np.ones(9, dtype=bool)])
+def test_what_is_no_row_of_a_plain_model(ids):
+    with godwit.Cluster() as c:
+        m = gnn.Embedding(9, 4, cluster=c)
+        with pytest.raises(TypeError, match="want integers"):
+            godwit.to_torch(m, ids={m: ids})
