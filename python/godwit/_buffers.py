@@ -32,14 +32,26 @@ def rows(x: Any) -> Any:
     a = np.asarray(x)
     if a.size == 0 and not isinstance(x, np.ndarray):
         a = a.astype(np.int64)
-    if a.dtype == object and a.size and all(isinstance(n, int) for n in a.flat):
-        n = max(a.flat, key=abs)
-        raise IndexError(f"row {n} is {'above' if n > 0 else 'below'} {2**63 - 1 if n > 0 else 0}")
+    if a.dtype.kind in "fO":
+        a = _whole_numbers(x, a)
     if a.dtype.kind not in "iu":
         raise TypeError(f"rows are of type {a.dtype}, want integers")
     if a.dtype == np.uint64 and a.size and int(a.max()) > 2**63 - 1:
         raise IndexError(f"row {int(a.max())} is above {2**63 - 1}")
     return np.ascontiguousarray(a, dtype=np.int64).reshape(a.shape)
+
+
+def _whole_numbers(x: Any, a: Any) -> Any:
+    """Returns x as an array of int64 where all of it is integers, of which numpy makes objects or floats if no type has them all; else a, which it made."""
+    if isinstance(x, np.ndarray) and a.dtype != object or not a.size:
+        return a
+    objects = np.asarray(x, dtype=object)
+    if not all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in objects.flat):
+        return a
+    for n in (max(objects.flat), min(objects.flat)):
+        if not -(2**63) <= n < 2**63:
+            raise IndexError(f"row {n} is {'above' if n > 0 else 'below'} {2**63 - 1 if n > 0 else 0}")
+    return objects.astype(np.int64)
 
 
 def _tensor_rows(x: Any) -> Any:
@@ -51,6 +63,8 @@ def _tensor_rows(x: Any) -> Any:
         raise TypeError(f"rows are a tensor of layout {x.layout} on device {x.device}, want a dense one with values")
     if x.dtype.is_floating_point or x.dtype.is_complex or x.dtype == torch.bool:
         raise TypeError(f"rows are of type {x.dtype}, want integers")
+    if x.dtype == torch.uint64:
+        return torch.from_numpy(rows(x.detach().cpu().numpy()))  # which tells of those that int64 has not
     return x.detach().to(device="cpu", dtype=torch.int64).contiguous()
 
 
@@ -78,6 +92,8 @@ def _tensor_values(x: Any, what: str, write: bool) -> Any:
         raise TypeError(f"{what} are a tensor of layout {x.layout} on device {x.device}, want a dense one on the CPU: .cpu() makes one")
     if x.dtype != torch.float32:
         raise TypeError(f"{what} are of type {x.dtype}, want float32: .float() converts them")
+    if x.is_neg():
+        raise ValueError(f"{what} are a negated view, whose memory has the opposite: .resolve_neg() makes a tensor of its own")
     if not x.is_contiguous():
         raise ValueError(f"{what} have strides {x.stride()}, want a contiguous tensor: .contiguous() makes one")
     if write and x.requires_grad and torch.is_grad_enabled():

@@ -184,7 +184,7 @@ class Handle:
             return self._result
         library, left, said = self._worker._library, timeout, self._said
         while not said or said[0] == _lib.AGAIN:
-            ms = _lib.SLICE_MS if left is None else max(0, min(_lib.SLICE_MS, int(left * 1000)))
+            ms = _lib.SLICE_MS if left is None else max(0, int(min(left * 1000, _lib.SLICE_MS)))
             # The library says it once, and an interrupt comes as soon as a call has returned: no instruction is between the two.
             said[:] = map(library.wait, (self._id,), (op,), (ms,))
             if said[0] == _lib.AGAIN and left is not None:
@@ -376,7 +376,7 @@ class Worker:
         flags = (_lib.SUM if sum else 0) | (_lib.FINITE if finite else 0)
         return (
             self._library.push, id, (rows, values), None,
-            table._index, _buffers.address(rows), _buffers.size(rows), _buffers.address(values), _buffers.size(values), rate, scale, flags,
+            table._index, _buffers.address(rows), _buffers.size(rows), _buffers.address(values), _buffers.size(values), float(rate), scale, flags,
         )
 
     def set(self, table: Table, rows: Any, values: Any, *, keep_state: bool = False) -> None:
@@ -444,7 +444,7 @@ class Worker:
         """
         group, id = self._of(sampler.table)
         start, end = self._clocks(group, start, end)
-        return Sample(sampler, self._library.check(self._library.prepare_sample(id, sampler._index, operator.index(n), start, end)))
+        return Sample(sampler, self._library.check(self._library.prepare_sample(id, sampler._index, _whole("prepare_sample: n", n, 0, 2**31 - 1), start, end)))
 
     def pull_sample(self, sample: Sample, n: int) -> tuple[Any, Any]:
         """Draws the next n rows of a sample, and returns them and their values, as arrays."""
@@ -453,7 +453,7 @@ class Worker:
         table = sample.sampler.table
         _, id = self._of(table)
         self._settle()
-        rows = np.empty(operator.index(n), np.int64)
+        rows = np.empty(_whole("pull_sample: n", n, 0, 2**31 - 1), np.int64)
         values = _buffers.like(rows, table.dim)
         at, floats = _buffers.address(values), _buffers.size(values)
         self._do(self._library.pull_sample, id, (rows, values), None, sample.sampler._index, sample._id, _buffers.address(rows), _buffers.size(rows), at, floats)

@@ -225,7 +225,12 @@ def test_a_second_thread_at_a_worker_is_told():
         (lambda w, t: w.push(t, [1], np.zeros((1, 3), np.float32)), ValueError, "shape"),
         (lambda w, t: w.push(t, [1], np.zeros((1, 2), np.float32), rate=1), ValueError, "rate 1"),
         (lambda w, t: w.pull(t, [2**70]), IndexError, "row 1180591620717411303424 is above"),
+        (lambda w, t: w.pull(t, [-1, 2**63]), IndexError, "row 9223372036854775808 is above"),
+        (lambda w, t: w.pull(t, np.array([-(2**70), 1], dtype=object)), IndexError, "row -1180591620717411303424 is below"),
+        (lambda w, t: w.pull(t, np.array([True], dtype=object)), TypeError, "want integers"),
         (lambda w, t: w.intent(t, [1], 0, 2**63), ValueError, "62 bits"),
+        (lambda w, t: w.push(t, [1], [[1, 1]], rate="fast"), ValueError, "fast"),
+        (lambda w, t: w.push(t, [1], [[1, 1]], rate=None), TypeError, "real number"),
     ],
 )
 def test_wrong_arguments_are_told_in_the_users_words(cluster, call, error, text):
@@ -233,6 +238,29 @@ def test_wrong_arguments_are_told_in_the_users_words(cluster, call, error, text)
     with pytest.raises(error, match=text):
         call(cluster.worker, t)
     assert (cluster.worker.pull(t, [1]) == 0).all()  # nothing has happened
+
+
+def test_rows_that_are_objects_of_python(cluster):
+    t = cluster.table("t", 10, 2)
+    cluster.worker.push(t, np.array([[3, np.int32(4)]], dtype=object), np.ones((1, 2, 2), np.float32))
+    assert cluster.worker.pull(t, [2, 3, 4]).tolist() == [[0, 0], [1, 1], [1, 1]]
+
+
+def test_tensors_whose_memory_has_other_numbers(cluster):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    t = cluster.table("t", 10, 1)
+    negated = torch.complex(torch.ones(1, 1), torch.ones(1, 1)).conj().imag
+    for call in (lambda: cluster.worker.push(t, [1], negated), lambda: cluster.worker.pull(t, [1], negated)):
+        with pytest.raises(ValueError, match="resolve_neg"):
+            call()
+    assert cluster.worker.pull(t, torch.tensor([1], dtype=torch.uint64)).tolist() == [[0]]
+    with pytest.raises(IndexError, match="row 9223372036854775809 is above"):
+        cluster.worker.pull(t, torch.tensor([2**63 + 1], dtype=torch.uint64))
+
+
+def test_a_wait_without_end(clusters):
+    t = clusters.table("t", 1000, 2)
+    assert clusters.worker.pull_async(t, range(1000)).wait(float("inf")).shape == (1000, 2)
 
 
 def test_what_can_be_had_is_listed(run):
@@ -308,6 +336,16 @@ def test_rows_that_are_drawn(clusters):
     with pytest.raises(ValueError, match="normal"):
         clusters.sampler(wrong, "normal")
     assert w.pull(wrong, [1]).tolist() == [[0]]
+
+
+@pytest.mark.parametrize("n", [-1, 2**32 + 5, 1.5])
+def test_wrong_numbers_of_rows_that_are_drawn(cluster, n):
+    t = cluster.table("t", 10, 2)
+    s = cluster.sampler(t)
+    sample = cluster.worker.prepare_sample(s, 3)
+    for call in (lambda: cluster.worker.prepare_sample(s, n), lambda: cluster.worker.pull_sample(sample, n)):
+        with pytest.raises(errors.ArgumentError, match=f"n={n}, want a whole number"):
+            call()
 
 
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, MemoryError])
