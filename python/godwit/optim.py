@@ -220,6 +220,11 @@ def _read(table: Any, kept: dict[str, int]) -> dict[str, torch.Tensor]:
     return out
 
 
+def _text(x: Any) -> str:
+    """Returns a number as a rule has it, also one of numpy or of a tensor."""
+    return repr(x if type(x) in (int, float) else float(x))
+
+
 def _warn(text: str) -> None:
     warnings.warn(text, RuntimeWarning, stacklevel=3)
 
@@ -304,7 +309,7 @@ class Adagrad(Optimizer):
             raise ArgumentError(f"{type(self).__name__}: eps=0 is not supported: a coordinate whose gradients were 0 would be divided by it")
 
     def _rule(self, group: dict[str, Any]) -> str:
-        return f"{self._name}(eps={group['eps']!r},init={group['initial_accumulator_value']!r})"
+        return f"{self._name}(eps={_text(group['eps'])},init={_text(group['initial_accumulator_value'])})"
 
     def _rate(self, group: dict[str, Any], step: int) -> float:
         return float(group["lr"]) / (1 + (step - 1) * float(group["lr_decay"]))
@@ -344,7 +349,7 @@ class SparseAdam(Optimizer):
 
     def _rule(self, group: dict[str, Any]) -> str:
         b1, b2 = group["betas"]
-        return f"sparseadam(b1={b1!r},b2={b2!r},eps={group['eps']!r})"
+        return f"sparseadam(b1={_text(b1)},b2={_text(b2)},eps={_text(group['eps'])})"
 
     def _rate(self, group: dict[str, Any], step: int) -> float:
         b1, b2 = map(float, group["betas"])
@@ -380,7 +385,7 @@ class Adam(SparseAdam):
 
     def _rule(self, group: dict[str, Any]) -> str:
         b1, b2 = group["betas"]
-        return f"ratedadam(b1={b1!r},b2={b2!r},eps={group['eps']!r})"
+        return f"ratedadam(b1={_text(b1)},b2={_text(b2)},eps={_text(group['eps'])})"
 
     def _rate(self, group: dict[str, Any], step: int) -> float:
         return float(group["lr"])

@@ -8,6 +8,7 @@ import sys
 import types
 import warnings
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -618,6 +619,24 @@ def test_the_rule_does_not_change_but_the_rate(on):
     m(torch.tensor([1])).sum().backward()
     with pytest.raises(ValueError, match="only the rate"):
         opt.step()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda m, one: goptim.Adagrad(m, eps=one * 1e-8, initial_accumulator_value=one),
+        lambda m, one: goptim.SparseAdam(m, betas=(one * 0.9, one * 0.99), eps=one),
+        lambda m, one: goptim.Adam(m, betas=(one * 0.9, one * 0.99), eps=one),
+    ],
+)
+@pytest.mark.parametrize("one", [np.float64(1), np.float32(1), torch.ones(())], ids=["float64", "float32", "tensor"])
+def test_numbers_of_numpy_and_torch_make_a_rule(on, make, one):
+    m = gnn.Embedding(ROWS, DIM, cluster=on)
+    opt = make(m, one)
+    before = m.rows([1])
+    m(torch.tensor([1])).sum().backward()
+    opt.step()
+    assert (m.rows([1]) != before).any()
 
 
 def test_rows_are_no_parameters_of_the_model(on):
