@@ -70,6 +70,8 @@ class Table:
 
     def begin(self, rule: str | None = None, prepare: Callable[[Worker], None] | None = None) -> None:
         """Says, before the first access, what the rule is, or what is to be done to the rows at first."""
+        if self.cluster.closed:
+            raise ClosedError(f"table {self.name!r}: the cluster is closed")
         if self.started:
             raise ArgumentError(f"table {self.name!r} was accessed already with the rule {self.rule}: make its optimizer before the first forward")
         if rule is not None:
@@ -501,6 +503,8 @@ class Worker:
 
     def wait_sync(self) -> None:
         """Returns when this node's updates have reached their owners, and its copies show what the owners had."""
+        if self.cluster.closed:
+            raise ClosedError("wait_sync: the cluster is closed")
         for group in self.cluster._groups:
             self._meet(self._library.wait_sync, group)
 
@@ -593,6 +597,8 @@ class Cluster:
         draws of a short time before; ``long-term`` ones follow it in the long run; of ``best-effort`` ones only the support is that of the distribution.
         The rows of a sample are different ones if they are ``distinct``.
         """
+        if self.closed:
+            raise ClosedError(f"a sampler of table {table.name!r}: the cluster is closed")
         if table.cluster is not self or table.started:
             raise ArgumentError(f"a sampler of table {table.name!r}: make it on the table's cluster, and before the first access")
         spec: dict[str, Any] = {"distribution": distribution, "level": level, "distinct": bool(distinct)}

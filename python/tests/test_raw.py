@@ -294,6 +294,10 @@ def test_what_is_closed_says_so(cluster):
         w.pull(t, [1])
     with pytest.raises(errors.ClosedError):
         cluster.table("u", 1, 1)
+    with pytest.raises(errors.ClosedError):
+        cluster.sampler(t)
+    with pytest.raises(errors.ClosedError):
+        w.wait_sync()
 
 
 @pytest.mark.parametrize("copy", [pickle.dumps, copy.deepcopy], ids=["pickle", "deepcopy"])

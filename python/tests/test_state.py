@@ -91,6 +91,16 @@ def test_a_state_that_is_loaded_back_while_training(nodes, name):
         assert opt.state_dict()["state"][0]["step"] == 0 and not c.worker.state(m.table, torch.arange(ROWS)).any()
 
 
+def test_a_state_is_not_loaded_when_the_cluster_is_closed():
+    with godwit.Cluster() as c:
+        model = gnn.Embedding(9, 2, cluster=c)
+        rows = goptim.Adagrad(model)
+        states = model.state_dict(), rows.state_dict()
+    for x, state in zip((model, rows), states):
+        with pytest.raises(godwit.errors.ClosedError):
+            x.load_state_dict(state)
+
+
 def test_states_without_rows():
     with godwit.Cluster() as c:
         m = torch.nn.Sequential(gnn.Embedding(10**9, DIM, cluster=c), torch.nn.Linear(DIM, 1))
