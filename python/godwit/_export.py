@@ -7,7 +7,7 @@ from typing import Any, Mapping, cast
 
 import torch
 
-from . import _state
+from . import _buffers, _state
 from .errors import ArgumentError
 from .nn import Embedding, EmbeddingBag, _Module
 
@@ -67,7 +67,8 @@ def _plain(m: _Module, ids: Any) -> torch.nn.Module:
     if ids is None:
         _state.check_size(m.table, m.embedding_dim, "values")
         return _make(m, m.rows(torch.arange(m.num_embeddings, device="cpu")), m.padding_idx)
-    chosen = _distinct(torch.as_tensor(ids, dtype=torch.int64, device="cpu").reshape(-1))
+    rows = _buffers.rows(ids)
+    chosen = _distinct((rows if _buffers.is_tensor(rows) else torch.tensor(rows, device="cpu")).reshape(-1))
     if not len(chosen):
         raise ArgumentError(f"ids has no rows of table {m.table.name!r}: leave it out for all rows")
     weight = torch.cat([m.rows(chosen), torch.zeros(1, m.embedding_dim, dtype=torch.float32, device="cpu")])
