@@ -499,11 +499,16 @@ def parameters(*modules: Any) -> Iterator[Weight]:
                 yield w
 
 
+def _norm(x: torch.Tensor, norm_type: float) -> torch.Tensor:
+    """Returns the norm of a gradient. It is 0 of one without rows, of which torch computes no maximum."""
+    return cast(torch.Tensor, torch.linalg.vector_norm(x, norm_type)) if x.numel() else x.new_zeros(())
+
+
 def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> torch.Tensor:
     """``torch.nn.utils.clip_grad_norm_`` that takes the gradients of rows too, which torch's does not: they are sparse."""
     if isinstance(parameters, torch.Tensor):
         parameters = [parameters]
-    grads = []
+    grads, norm_type = [], float(norm_type)
     for p in parameters:
         grad = p.grad
         if grad is None:
@@ -513,7 +518,7 @@ def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0, er
         grads.append(grad)
     if not grads:
         return torch.tensor(0.0, device="cpu")
-    norms = [torch.linalg.vector_norm(g._values() if g.is_sparse else g, norm_type).cpu() for g in grads]
+    norms = [_norm(g._values() if g.is_sparse else g, norm_type).cpu() for g in grads]
     total = torch.linalg.vector_norm(torch.stack(norms), norm_type)
     if error_if_nonfinite and not torch.isfinite(total):
         raise RuntimeError(f"the total norm of order {norm_type} of the gradients is {total}, so it cannot be clipped")

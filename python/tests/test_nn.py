@@ -137,6 +137,18 @@ def test_clipping(on):
         assert torch.allclose(p.grad, q.grad, atol=1e-5)
 
 
+@pytest.mark.parametrize("norm_type", [2.0, 1, "inf"])
+def test_clipping_of_a_gradient_without_rows(on, norm_type):
+    m = gnn.Embedding(ROWS, DIM, padding_idx=0, cluster=on)
+    goptim.SGD(m)
+    m(torch.tensor([0, 0])).sum().backward()
+    dense = torch.nn.Linear(2, 1)
+    dense(torch.ones(2)).sum().backward()
+    want = torch.nn.utils.clip_grad_norm_(list(dense.parameters()), 9, norm_type)
+    assert torch.equal(godwit.clip_grad_norm_([*godwit.parameters(m), *dense.parameters()], 9, norm_type), want)
+    assert godwit.clip_grad_norm_(godwit.parameters(m), 9, norm_type) == 0
+
+
 def test_the_scaler_skips_steps_as_with_torch(on):
     ours, theirs = both(on)
     a, b = goptim.SGD(ours, lr=0.1), torch.optim.SGD(theirs.parameters(), lr=0.1)
