@@ -338,6 +338,9 @@ class Embedding(_Module):
         return F.embedding(at, rows, padding if padding >= 0 else None, scale_grad_by_freq=True).to(self._dtype)
 
 
+_INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+
+
 class EmbeddingBag(_Module):
     """``torch.nn.EmbeddingBag`` whose rows live on the cluster: see :class:`Embedding`."""
 
@@ -388,12 +391,14 @@ class EmbeddingBag(_Module):
 
     @_eager
     def forward(self, input: torch.Tensor, offsets: torch.Tensor | None = None, per_sample_weights: torch.Tensor | None = None) -> torch.Tensor:
+        if offsets is not None and (not isinstance(offsets, torch.Tensor) or offsets.dtype not in _INTEGERS):
+            raise TypeError(f"offsets are of type {getattr(offsets, 'dtype', type(offsets).__name__)}, want a tensor of integers")
         rows, at, padding = _distinct(input, self.table, self.padding_idx, self.weight, self._looks())
         if input.numel() == 0:
             rows = F.pad(rows, (0, 0, 0, 1))  # torch refuses bags of a table without rows
-            if offsets is not None:
-                offsets = torch.zeros_like(offsets)  # all bags are empty
-            elif at.dim() == 2 and at.shape[1] == 0:  # which torch refuses, too
+            if offsets is not None and bool(offsets.any()):  # which torch tells of, too
+                raise ArgumentError("the input has no ids, and offsets are not all 0")
+            if offsets is None and at.dim() == 2 and at.shape[1] == 0:  # which torch refuses, too
                 offsets = torch.zeros(len(at) + self.include_last_offset, dtype=torch.int64, device=at.device)
                 at, per_sample_weights = at.view(-1), None if per_sample_weights is None else per_sample_weights.reshape(-1)
         if offsets is not None:
@@ -445,9 +450,9 @@ class _Bags(torch.nn.ModuleDict):
 class EmbeddingBagCollection(torch.nn.Module):
     """Bags of several tables. Its input has jagged features by name, as torchrec's ``KeyedJaggedTensor``, or is a dict.
 
-    Of each feature, ``input[name]`` has ``values()`` (or is a tensor of one dimension) and ``offsets()``, one more than there are
+    Of each feature, ``input[name]`` has ``values()``, of one dimension, and ``offsets()``, one more than there are
     bags, and may have ``weights_or_none()``. A dict may have pairs ``(values, offsets)`` and triples with weights, with as many offsets
-    as bags. The result is a dict of matrices, by feature; of torchrec's ``KeyedJaggedTensor`` it is torchrec's ``KeyedTensor``.
+    as bags. With ``is_weighted`` all have weights, which are left alone without. The result is a dict of matrices, by feature; of torchrec's ``KeyedJaggedTensor`` it is torchrec's ``KeyedTensor``.
     """
 
     def __init__(self, tables: Iterable[Any], is_weighted: bool = False, cluster: Cluster | None = None) -> None:
@@ -470,16 +475,20 @@ class EmbeddingBagCollection(torch.nn.Module):
                 self._features.append((f, t.name))
 
     def forward(self, features: Any) -> Any:
-        out = {f: self._pool(self.embedding_bags[t], features[f]) for f, t in self._features}
+        out = {f: self._pool(f, self.embedding_bags[t], features[f]) for f, t in self._features}
         keyed = getattr(sys.modules.get(type(features).__module__), "KeyedTensor", None)  # torchrec's, which is not imported here
         return out if keyed is None else keyed(list(out), [x.shape[1] for x in out.values()], torch.cat(list(out.values()), 1))
 
-    def _pool(self, bag: Any, x: Any) -> torch.Tensor:
-        if isinstance(x, (tuple, list)):
+    def _pool(self, feature: str, bag: Any, x: Any) -> torch.Tensor:
+        if isinstance(x, (tuple, list)) and len(x) in (2, 3):
             values, offsets, weights = (*x, None)[:3]
+        elif isinstance(x, (tuple, list)) or isinstance(x, torch.Tensor) and x.layout == torch.strided:
+            raise TypeError(f"feature {feature!r} is a {type(x).__name__}, want (values, offsets), (values, offsets, weights) or what has values() and offsets()")
         else:
             values, offsets = x.values(), x.offsets()[:-1]
             weights = x.weights_or_none() if hasattr(x, "weights_or_none") else None
+        if self.is_weighted and weights is None:
+            raise ArgumentError(f"feature {feature!r} has no weights, and the collection has is_weighted=True")
         return cast(torch.Tensor, bag(values, offsets, weights if self.is_weighted else None))
 
 

@@ -260,7 +260,7 @@ def test_a_model_of_another_type_keeps_rows_in_float32(on, dtype):
     weights = torch.tensor([1.0, 2.0, 0.5])
     want = bags(ids, at, weights)
     bags.to(dtype)
-    assert torch.equal(bags(ids, at, weights.to(dtype)), want.to(dtype)) and bags(ids[:0], at).dtype == dtype
+    assert torch.equal(bags(ids, at, weights.to(dtype)), want.to(dtype)) and bags(ids[:0], at * 0).dtype == dtype
     assert bags.float()(ids, at).dtype == torch.float32
 
 
@@ -445,6 +445,16 @@ def test_wrong_bags_without_ids_are_refused(on):
             m(*wrong)
 
 
+@pytest.mark.parametrize("offsets", [torch.tensor([0, 5]), torch.tensor([-3, 0]), torch.tensor([0.0]), torch.tensor([False]), [0]])
+def test_wrong_offsets_are_refused(on, offsets):
+    m, empty = gnn.EmbeddingBag(ROWS, DIM, cluster=on), torch.zeros(0, dtype=torch.int64)
+    with pytest.raises((TypeError, ValueError), match="offsets are"):
+        m(empty, offsets)
+    if isinstance(offsets, list) or offsets.dtype != torch.int64:
+        with pytest.raises(TypeError, match="offsets are of type .*, want a tensor of integers"):
+            m(torch.tensor([1, 2]), offsets)
+
+
 class Jagged:
     def __init__(self, values, lengths):
         self._values, self._lengths = values, lengths
@@ -475,6 +485,22 @@ def test_a_collection_of_bags(on):
     users[1] -= 2
     users[[2, 3]] -= 1
     assert torch.allclose(m.embedding_bags["users"].rows(torch.arange(20)), users, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "feature, text",
+    [
+        (torch.tensor([1, 2]), "feature 'f' is a Tensor, want"),
+        ((torch.tensor([1, 2]),), "feature 'f' is a tuple, want"),
+        ((torch.tensor([1, 2]), torch.tensor([0]), torch.ones(2), 1), "feature 'f' is a tuple, want"),
+        ((torch.tensor([1, 2]), torch.tensor([0])), "feature 'f' has no weights"),
+        (Jagged(torch.tensor([1, 2]), torch.tensor([2])), "feature 'f' has no weights"),
+    ],
+)
+def test_what_is_no_feature_of_a_collection(on, feature, text):
+    m = gnn.EmbeddingBagCollection([gnn.EmbeddingBagConfig(20, 4, "t", ["f"])], is_weighted=True, cluster=on)
+    with pytest.raises((TypeError, ValueError), match=text):
+        m({"f": feature})
 
 
 def test_a_collection_is_that_of_torchrec(on):
