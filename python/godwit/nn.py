@@ -238,6 +238,8 @@ class _Module(torch.nn.Module):
         return not (self.training and torch.is_grad_enabled() and self.weight.requires_grad)
 
     def _fill(self, values: torch.Tensor, keep_state: bool = False) -> None:
+        if not isinstance(values, torch.Tensor):
+            raise ArgumentError(f"values are of type {type(values).__name__}, want a tensor")
         if tuple(values.shape) != (self.num_embeddings, self.embedding_dim):
             raise ArgumentError(f"values have the shape {tuple(values.shape)}, want {(self.num_embeddings, self.embedding_dim)}")
         values = values.detach().to("cpu", torch.float32, copy=not self.table.started)  # what is written later does not follow the caller's

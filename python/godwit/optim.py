@@ -184,11 +184,12 @@ class Optimizer(torch.optim.Optimizer):
     def _write(self, table: Any, kept: dict[str, int], state: Any, first: float) -> None:
         """Writes what a state has of the rows of a table: without a state they are as at first, and one that lacks the rows leaves them alone."""
         parts: list[Any] = []
+        lacks = [name for name in kept if state is not None and state.get(name) is None]
+        if lacks and len(lacks) < len(kept):
+            raise ArgumentError(f"table {table.name!r}: the state has no {lacks[0]}")
         for name, n in kept.items():
             value = torch.full((), first, dtype=torch.float32, device="cpu").expand(table.rows, n) if state is None else state.get(name)
             if value is None:
-                if parts:
-                    raise ArgumentError(f"table {table.name!r}: the state has no {name}")
                 continue
             if value.numel() != table.rows * n:
                 raise ArgumentError(f"table {table.name!r}: {name} has the shape {tuple(value.shape)}, want {(table.rows, n)}")

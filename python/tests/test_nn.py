@@ -557,6 +557,8 @@ def test_a_state_dict_is_one_of_torch(on):
     ours.load_state_dict(theirs.state_dict())
     with pytest.raises(RuntimeError, match="shape"):
         ours.load_state_dict({"0.weight": torch.zeros(3, DIM)})
+    with pytest.raises(RuntimeError, match="0.weight: values are of type ndarray, want a tensor"):
+        ours.load_state_dict({"0.weight": np.zeros((ROWS, DIM))})
     with pytest.raises(RuntimeError, match="0.weight"):
         ours.load_state_dict({})
 

@@ -101,6 +101,21 @@ def test_a_state_is_not_loaded_when_the_cluster_is_closed():
             x.load_state_dict(state)
 
 
+@pytest.mark.parametrize("lacks", ["exp_avg", "exp_avg_sq"])
+@pytest.mark.parametrize("started", [False, True])
+def test_a_state_that_lacks_a_part_is_refused_when_it_is_loaded(lacks, started):
+    with godwit.Cluster() as c:
+        model = gnn.Embedding(9, 2, cluster=c)
+        rows = goptim.SparseAdam(model)
+        if started:
+            model(torch.tensor([1]))
+        state = {"step": 3, "exp_avg": torch.ones(9, 2), "exp_avg_sq": torch.ones(9, 2)}
+        del state[lacks]
+        with pytest.raises(godwit.errors.ArgumentError, match=f"the state has no {lacks}$"):
+            rows.load_state_dict({"state": {0: state}, "param_groups": [{**rows.param_groups[0], "params": [0]}]})
+        assert model(torch.tensor([1])).shape == (1, 2)
+
+
 def test_states_without_rows():
     with godwit.Cluster() as c:
         m = torch.nn.Sequential(gnn.Embedding(10**9, DIM, cluster=c), torch.nn.Linear(DIM, 1))
