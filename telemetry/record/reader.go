@@ -37,10 +37,15 @@ type Node struct {
 
 	tail    tail
 	segment int
+	line    int // bytes of the last sample's line, which in memory takes about as much
 }
 
-// Samples of a node that are held in memory at the most. Beyond, every second one of the older half goes.
-const maxSamples = 8192
+// Samples that are held in memory at the most. Beyond, every second one of the older half of a node's goes.
+const (
+	maxSamples   = 8192      // of a node
+	maxBytes     = 256 << 20 // of a run's, about, but for leastSamples of each node
+	leastSamples = 128       // of which the newer half are those of the last minute
+)
 
 // maxLine bounds a line that is not whole: what is longer is none of ours.
 const maxLine = 1 << 20
@@ -120,11 +125,11 @@ func (r *Run) next(n godwit.NodeID, after int) (first int) {
 func (r *Run) pollNode(n godwit.NodeID, node *Node) (more bool, err error) {
 	for {
 		next := r.next(n, node.segment) // before the rest is read: then nothing is added to it any more
-		had := len(node.Samples)
+		last := node.last()
 		if err := node.tail.lines(func(line []byte) bool { return node.sample(line) }); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return more, err
 		}
-		more = more || len(node.Samples) > had
+		more = more || node.last() != last
 		r.Bad += node.tail.bad
 		node.tail.bad = 0
 		if next == 0 {
@@ -151,16 +156,29 @@ func (n *Node) sample(line []byte) bool {
 	if err := json.Unmarshal(line, &s); err != nil || len(n.Samples) > 0 && s.Time < n.Samples[len(n.Samples)-1].Time {
 		return false
 	}
-	n.Samples = append(n.Samples, s)
-	if len(n.Samples) > 2*maxSamples {
+	n.Samples, n.line = append(n.Samples, s), len(line)
+	if len(n.Samples) > 2*n.most() {
 		n.thin()
 	}
 	return true
 }
 
+// last returns the time of the last sample; -1: there is none.
+func (n *Node) last() int64 {
+	if len(n.Samples) == 0 {
+		return -1
+	}
+	return n.Samples[len(n.Samples)-1].Time
+}
+
+// most returns how many samples are held at the most: the fewer, the more nodes there are and the more each tells of the others.
+func (n *Node) most() int {
+	return min(maxSamples, max(leastSamples, maxBytes/max(1, n.Header.Nodes)/max(1, n.line)))
+}
+
 // thin lets go every second of the older half of many samples, but the first one.
 func (n *Node) thin() {
-	for len(n.Samples) > maxSamples {
+	for len(n.Samples) > n.most() {
 		half := len(n.Samples) / 2
 		few := n.Samples[:0:0]
 		for i := 0; i < half; i += 2 {

@@ -175,6 +175,39 @@ func TestSamplesOfALongRunAreThinned(t *testing.T) {
 	}
 }
 
+// Each node of a large run tells of all others, so that fewer samples of each are held.
+func TestSamplesOfManyNodesAreFewer(t *testing.T) {
+	const nodes = 200
+	dir := t.TempDir()
+	w, err := Create(Config{Dir: dir, Header: Header{Run: "r", Nodes: nodes}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Sample{Whole: []Whole{{Name: strings.Repeat("w", 16<<10)}}} // in the place of what it tells of each other node
+	write := func(n int) {
+		for range n {
+			s.Time++
+			w.Add(s)
+		}
+	}
+	write(leastSamples)
+	r, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(3 * leastSamples)
+	if more, err := r.Poll(); err != nil || !more {
+		t.Errorf("Poll says %v, %v of samples of which some are let go", more, err)
+	}
+	got := r.Nodes[0].Samples
+	if n := len(got); n > leastSamples || got[0].Time != 1 || got[n-1].Time != s.Time || got[n-1].Time-got[n-60].Time != 59 {
+		t.Errorf("%d samples are held, from %d to %d, want at most %d and each of the last minute", n, got[0].Time, got[n-1].Time, leastSamples)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestEventsAreWrittenAndRead(t *testing.T) {
 	dir := t.TempDir()
 	d, err := NewDiary(dir, "r", "adaptive")
