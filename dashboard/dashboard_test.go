@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/telemetry/record"
 	"github.com/godwit-ps/godwit/telemetry/trace"
 )
 
@@ -596,4 +597,45 @@ func TestRunsThatPagesShowAreHeld(t *testing.T) {
 			return false
 		}
 	})
+}
+
+// sample writes what the nodes of a run told of themselves in the first three seconds: how many items each of them trained in a second.
+func sample(t *testing.T, dir, run string, items ...int64) {
+	t.Helper()
+	for n, each := range items {
+		w, err := record.Create(record.Config{Dir: dir, Header: record.Header{Run: run, Policy: "adapm", Node: godwit.NodeID(n), Nodes: len(items), Workers: 1, Start: 1e18}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range int64(4) {
+			w.Add(record.Sample{Time: i * 1e9, Items: i * each, Waste: record.Waste{Accesses: uint64(i)}})
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A node's speed is told beside that of the other ones, and accesses beside moves are those of keys that moved.
+func TestTheOverviewComparesANodeWithTheOthers(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a"), "a")
+	sample(t, filepath.Join(dir, "a"), "a", 1000, 500)
+	b := serve(t, Config{Dir: dir})
+	b.read("a")
+	var o struct {
+		Nodes   []struct{ Speed float64 }
+		Slowest struct {
+			Node  int
+			Speed float64
+		}
+		Waste struct{ Touches float64 }
+	}
+	b.json("/api/overview?run=a&from=0&to=3", &o)
+	if len(o.Nodes) != 2 || o.Nodes[0].Speed != 2 || o.Nodes[1].Speed != 0.5 || o.Slowest.Node != 1 || o.Slowest.Speed != 0.5 {
+		t.Errorf("of two nodes of which one computes half as fast as the other one, the overview tells %+v", o)
+	}
+	if o.Waste.Touches != 5 { // of key 3; key 4, which never moved, has nine
+		t.Errorf("keys that moved were accessed %v times for each move, want 5", o.Waste.Touches)
+	}
 }

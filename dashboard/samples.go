@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"sort"
@@ -215,13 +216,13 @@ func (s *Server) overview(r *request) (any, error) {
 		}
 		add(&waste, &a.Waste, &b.Waste)
 	}
-	middle := median(speeds)
 	var slowest any
 	least := math.Inf(1)
 	for n, v := range speeds {
-		nodes[n]["speed"] = number(v / middle)
+		x := v / median(without(speeds, n))
+		nodes[n]["speed"] = number(x)
 		if v < least {
-			least, slowest = v, object{"node": n, "speed": number(v / middle)}
+			least, slowest = v, object{"node": n, "speed": number(x)}
 		}
 	}
 	if len(speeds) < 2 {
@@ -287,6 +288,13 @@ func median(of map[int]float64) float64 {
 	return (all[len(all)/2] + all[(len(all)-1)/2]) / 2
 }
 
+// without returns the figures of all nodes but one.
+func without(of map[int]float64, node int) map[int]float64 {
+	others := maps.Clone(of)
+	delete(others, node)
+	return others
+}
+
 func add(w, a, b *record.Waste) {
 	w.Accesses += b.Accesses - a.Accesses
 	w.Refreshes += b.Refreshes - a.Refreshes
@@ -303,12 +311,7 @@ func wasted(w *record.Waste, ix *index.Index) any {
 		return nil
 	}
 	share := func(part, of uint64) *float64 { return number(float64(part) / float64(of)) }
-	moves, accesses := uint64(0), uint64(0)
-	for _, n := range ix.Series(0, math.MaxInt64, 1).Nodes {
-		for i := range n[index.Moves] {
-			moves, accesses = moves+n[index.Moves][i], accesses+n[index.Accesses][i]
-		}
-	}
+	accesses, moves := ix.Moved()
 	return object{"unread": share(w.Unread, w.Refreshes), "dropped": share(w.DroppedUnread, w.Drops), "unused": share(w.Unused, w.Intents), "touches": share(accesses, moves)}
 }
 

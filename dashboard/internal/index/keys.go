@@ -49,6 +49,18 @@ func nodesOf(bitmap []uint8) (nodes []int) {
 	return nodes
 }
 
+// Moved returns how often keys that moved were accessed, and how often they moved.
+func (ix *Index) Moved() (accesses, moves uint64) {
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	for i := range ix.totals {
+		if t := &ix.totals[i]; t.Moves > 0 {
+			accesses, moves = accesses+t.Accesses, moves+uint64(t.Moves)
+		}
+	}
+	return accesses, moves
+}
+
 // Name returns the name of a key; empty: it has none.
 func (ix *Index) Name(k godwit.Key) string { return ix.names[k] }
 

@@ -31,7 +31,7 @@ export function open(main, app, place) {
     missed: new Chart({ title: "Accesses that had to ask or wait, by node", value: percent, zero: true, gaps: true }),
     events: new Chart({ title: "Moves, replicas and refreshes a second", value: perSecond, zero: true }),
     rounds: new Chart({ title: "Sync rounds a second, by node", value: perSecond, zero: true }),
-    memory: new Chart({ title: "Garbage collection, of the processor time", value: percent, zero: true }),
+    memory: new Chart({ title: "Garbage collection, of the processor time, by node", value: percent, zero: true, gaps: true }),
     loss: new Chart({ title: "Loss by time", value: figure }),
     metrics: new Chart({ title: "Metrics by time", value: figure }),
   };
@@ -39,7 +39,7 @@ export function open(main, app, place) {
   const titles = {
     throughput: ["Throughput", app.run.unit ? `${app.run.unit} a second, by node` : "a second, by node"], skew: ["Skew", "the slowest node, of the median"],
     waits: ["Waits", "of the workers' time, all nodes; each counted when it ends"], bytes: ["Bytes sent", "by kind, all nodes"], missed: ["Accesses not served at once", "of traced keys, by node"],
-    events: ["Moves, replicas, refreshes", "of traced keys, all nodes"], rounds: ["Sync rounds", "by node"], memory: ["Garbage collection", "by node"],
+    events: ["Moves, replicas, refreshes", "of traced keys, all nodes"], rounds: ["Sync rounds", "by node"], memory: ["Garbage collection", "of the processor time, by node"],
     loss: ["Loss", "learning curve"], metrics: ["Metrics", "learning curve"],
   };
   const cards = Object.entries(charts).map(([name, chart]) => {
@@ -79,10 +79,12 @@ export function open(main, app, place) {
     app.fine();
     const t = c.t ?? [];
     nothing.hidden = t.length > 0;
-    for (const name of /** @type {const} */ (["throughput", "rounds", "gc"])) {
+    for (const name of /** @type {const} */ (["throughput", "rounds"])) {
       const nodes = (c.nodes ?? []).filter((n) => n.series[name]);
-      put(name === "gc" ? "memory" : name, t, nodes.map((n) => lineOf(n.id)), nodes.map((n) => n.series[name] ?? []));
+      put(name, t, nodes.map((n) => lineOf(n.id)), nodes.map((n) => n.series[name] ?? []));
     }
+    const measured = (c.nodes ?? []).filter((n) => n.series["gc"] && n.series["processor"]);
+    put("memory", t, measured.map((n) => lineOf(n.id)), measured.map((n) => part(n.series["gc"] ?? [], n.series["processor"] ?? [])));
     const told = (c.nodes ?? []).filter((n) => n.series["accesses"]);
     put("missed", t, told.map((n) => lineOf(n.id)), told.map((n) => part(n.series["missed"] ?? [], n.series["accesses"] ?? [])));
     put("skew", t, [{ label: "slowest / median", stroke: curves[1] ?? "" }], [c.skew ?? []]);

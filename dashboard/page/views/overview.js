@@ -24,6 +24,7 @@ const parts = [
   ["sync", "waiting for a sync", "tone-wait-5", "hatch"],
   ["others", "waiting for other workers", "tone-wait-6", "hatch"],
 ];
+const waits = parts.map(([name]) => name).slice(3);
 
 /**
  * @param {HTMLElement} main
@@ -40,7 +41,7 @@ export function open(main, app) {
   const noLoss = h("p", { class: "empty" }, "No epoch is over yet.");
   main.append(verdict, figures,
     h("div", { class: "pair" },
-      card("Where a step goes", "the time of each node's workers", [], steps),
+      card("Where a step goes", "the time of each node's workers, with the processor time that server work and garbage collection take beside it", [], steps),
       card("Loss", "by epoch", [], noLoss, loss.el, quality)),
     card("Waste", "what the adaptation did that nobody used", [h("a", { href: link("cluster"), class: "small" }, "Curves")], waste));
 
@@ -112,26 +113,26 @@ function levelOf(o) {
 function showFigures(el, o, run) {
   const nodes = o.nodes ?? [];
   const known = nodes.filter((n) => n.throughput !== null && n.throughput !== undefined);
-  const sum = (/** @type {string[]} */ names) => {
-    let part = 0;
-    let all = 0;
-    for (const n of nodes) {
-      for (const [name, s] of Object.entries(n.parts ?? {})) {
-        all += s ?? 0;
-        part += names.includes(name) ? s ?? 0 : 0;
-      }
-    }
-    return all > 0 ? part / all : null;
-  };
-  const waits = parts.map(([name]) => name).slice(3);
   const last = o.loss?.[o.loss.length - 1];
   fill(el,
     one("Throughput", known.length ? count(known.reduce((s, n) => s + (n.throughput ?? 0), 0)) + " /s" : "–", run.unit ? `${run.unit}, all nodes` : "all nodes"),
-    one("Computing", percent(sum(["compute"])), "of the workers' time"),
-    one("Waiting", percent(sum(waits)), "of the workers' time"),
+    one("Computing", percent(ofWorkers(nodes, ["compute"])), "of the workers' time"),
+    one("Waiting", percent(ofWorkers(nodes, waits)), "of the workers' time"),
     one("Slowest node", slow(o) ? `node ${o.slowest?.node}` : "none", slow(o) ? `${percent(o.slowest?.speed)} of the others' speed` : "nodes compute as fast as each other"),
     one("Refreshes unread", percent(o.waste?.unread), "of those that came for replicas"),
     one("Loss", figure(last?.loss), last ? `epoch ${last.epoch}` : "no epoch is over yet"));
+}
+
+/**
+ * The share of the time of all nodes' workers that goes into some parts of it. What server work and the collection of garbage take is
+ * processor time beside that.
+ * @param {NonNullable<Overview["nodes"]>} nodes
+ * @param {string[]} names
+ */
+export function ofWorkers(nodes, names) {
+  const sum = (/** @type {string[]} */ of) => nodes.reduce((s, n) => s + of.reduce((t, name) => t + (n.parts?.[name] ?? 0), 0), 0);
+  const all = sum(["compute", ...waits]);
+  return all > 0 ? sum(names) / all : null;
 }
 
 /**
@@ -168,7 +169,7 @@ function showSteps(el, o, run) {
     h("div", { class: "steps" }, nodes.map((n) => stepOf(n, o, run))),
     h("ul", { class: "legend" }, used.map(([, text, tone, pattern]) => h("li", {}, h("span", { class: `swatch ${tone} ${pattern}` }), text))),
     h("details", { class: "small", open: wasOpen }, h("summary", {}, "As a table"),
-      table("Shares of the time of each node's workers", ["node", ...used.map(([, text]) => "#" + text)],
+      table("Shares of these times, by node", ["node", ...used.map(([, text]) => "#" + text)],
         nodes.map((n) => [`node ${n.id}`, ...used.map(([name]) => percent(share(n, name)))]))));
 }
 
@@ -236,7 +237,7 @@ function showWaste(el, o) {
   ];
   fill(el, h("div", { class: "shares wide" }, shares.map(([name, part, about]) => meter(name, part, about))),
     w.touches === null || w.touches === undefined ? null :
-      h("p", { class: "small soft" }, `A key that moved was accessed ${figure(w.touches)} times, on average, before it moved again.`));
+      h("p", { class: "small soft" }, `Keys that moved were accessed ${figure(w.touches)} times for each move, on average.`));
 }
 
 /**
