@@ -48,7 +48,7 @@ func (s *Server) run(r *request) (any, error) {
 	}
 	x := ix.State()
 	o := object{
-		"name": x.Header.Run, "policy": x.Header.Policy, "tables": tables(x.Header.Tables), "traced": x.Header.Traced,
+		"name": run.name, "policy": x.Header.Policy, "tables": tables(x.Header.Tables), "traced": x.Header.Traced,
 		"keys": x.Keys, "events": x.Events, "lost": x.Lost, "thinned": x.Thinned, "start": seconds(x.Start), "from": 0, "to": seconds(x.To), "live": run.growing(),
 		"index": object{"done": x.Done, "progress": x.Progress, "window": seconds(x.Window)}, "named": x.Named,
 	}

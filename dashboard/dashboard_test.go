@@ -132,7 +132,7 @@ func (b *browser) read(names ...string) {
 	for _, name := range names {
 		for {
 			var x struct{ Index struct{ Done bool } }
-			b.json("/api/run?run="+name, &x)
+			b.json("/api/run?run="+url.QueryEscape(name), &x)
 			if x.Index.Done {
 				break
 			}
@@ -637,5 +637,30 @@ func TestTheOverviewComparesANodeWithTheOthers(t *testing.T) {
 	}
 	if o.Waste.Touches != 5 { // of key 3; key 4, which never moved, has nine
 		t.Errorf("keys that moved were accessed %v times for each move, want 5", o.Waste.Touches)
+	}
+}
+
+// Runs of the same name are told apart by their folders.
+func TestRunsOfTheSameNameAreTwoRuns(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "one"), "a")
+	write(t, filepath.Join(dir, "two"), "a")
+	sample(t, filepath.Join(dir, "two"), "a", 1, 1)
+	b := serve(t, Config{Dir: dir})
+	b.read("a in one", "a in two")
+	var list struct{ Runs []struct{ Name string } }
+	b.json("/api/runs", &list)
+	if len(list.Runs) != 2 || list.Runs[0].Name != "a in one" || list.Runs[1].Name != "a in two" {
+		t.Errorf("the runs are %+v", list.Runs)
+	}
+	for i, name := range []string{"a in one", "a in two"} {
+		var run struct {
+			Name  string
+			Nodes []struct{ Workers int }
+		}
+		b.json("/api/run?run="+url.QueryEscape(name), &run)
+		if run.Name != name || len(run.Nodes) != 2 || run.Nodes[0].Workers != i {
+			t.Errorf("run %q is %+v", name, run)
+		}
 	}
 }

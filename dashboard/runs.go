@@ -72,7 +72,7 @@ func (rs *runs) close(ctx context.Context) error {
 
 // A folder is that of a run.
 type folder struct {
-	name, path string
+	name, path string // that of the run, and where several have it also that of the folder; the folder's
 	header     trace.Header
 	number     int         // another one for a run that was made anew
 	info       os.FileInfo // of path, when its header was read
@@ -106,9 +106,23 @@ func (rs *runs) folders() (found []folder, err error) {
 	}
 	rs.known = known
 	slices.SortFunc(found, func(a, b folder) int {
-		return cmp.Or(cmp.Compare(a.header.Start, b.header.Start), cmp.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(a.header.Start, b.header.Start), cmp.Compare(a.name, b.name), cmp.Compare(a.path, b.path))
 	})
+	tell(found)
 	return found, nil
+}
+
+// tell gives runs of the same name other ones, by which they are told apart.
+func tell(found []folder) {
+	times := map[string]int{}
+	for _, f := range found {
+		times[f.name]++
+	}
+	for i := range found {
+		if f := &found[i]; times[f.name] > 1 {
+			f.name += " in " + filepath.Base(f.path)
+		}
+	}
 }
 
 // folder returns what is known of the folder at a path, and whether a run has begun in it. An error says that its trace cannot be read. It is
@@ -217,7 +231,7 @@ func (rs *runs) read(f folder) (*run, error) {
 	}
 	if at := slices.IndexFunc(rs.open, func(r *run) bool { return r.path == f.path }); at >= 0 {
 		r := rs.open[at]
-		if r.number == f.number {
+		if r.number == f.number && r.name == f.name {
 			rs.open = append(slices.Delete(rs.open, at, at+1), r)
 			return r, nil
 		}

@@ -413,7 +413,7 @@ func (r *run) summary(ix *index.Index) object {
 	}
 	loss, metrics := r.curves(x.Start)
 	return object{
-		"name": x.Header.Run, "policy": x.Header.Policy, "nodes": x.Header.Nodes, "seconds": seconds(x.To), "done": x.Done,
+		"name": r.name, "policy": x.Header.Policy, "nodes": x.Header.Nodes, "seconds": seconds(x.To), "done": x.Done,
 		"accesses": sums[index.Accesses], "missed": sums[index.Misses], "moves": sums[index.Moves], "copies": sums[index.Copies], "refreshes": sums[index.Refreshes],
 		"t": endsOf(s), "series": all, "loss": loss, "metrics": metrics,
 	}
