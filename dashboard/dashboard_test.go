@@ -189,6 +189,25 @@ func TestOnlyWhoHasTheTokenIsLetIn(t *testing.T) {
 	}
 }
 
+// A browser that comes from a page of another site sends no cookie, though it has one: it is told to ask by itself, once.
+func TestALinkOnAnotherSiteLeadsToThePage(t *testing.T) {
+	b := serve(t, Config{Dir: t.TempDir()})
+	from := func(site string) func(*http.Request) {
+		return func(r *http.Request) {
+			r.Header.Del("Cookie")
+			r.Header.Set("Sec-Fetch-Site", site)
+		}
+	}
+	if w := b.request("GET", "/", from("cross-site")); w.Code != http.StatusUnauthorized || !strings.Contains(w.Body.String(), `http-equiv="refresh" content="0; url=/"`) {
+		t.Errorf("who comes from another site is told %d %s", w.Code, w.Body)
+	}
+	for path, site := range map[string]string{"/": "same-origin", "/api/runs": "cross-site"} {
+		if w := b.request("GET", path, from(site)); w.Code != http.StatusUnauthorized || strings.Contains(w.Body.String(), "refresh") {
+			t.Errorf("who asks for %s (%s) without a cookie is told %d %s", path, site, w.Code, w.Body)
+		}
+	}
+}
+
 // Parameters are bounded, and what is wrong is said.
 func TestWhatIsAskedIsChecked(t *testing.T) {
 	dir := t.TempDir()

@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"crypto/tls"
 	"encoding/hex"
+	"io"
 	"io/fs"
 	"mime"
 	"net"
@@ -77,10 +78,20 @@ func (d *door) guard(next http.Handler) http.Handler {
 		case r.URL.Path == "/" && equal(r.URL.Query().Get("token"), d.token):
 			http.SetCookie(w, &http.Cookie{Name: d.cookie, Value: d.session, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: d.secured})
 			http.Redirect(w, r, "/", http.StatusSeeOther)
+		case r.URL.Path == "/" && r.Header.Get("Sec-Fetch-Site") == "cross-site":
+			again(w)
 		default:
 			fail(w, http.StatusUnauthorized, "open the address that the run printed: it ends in ?token= and the token")
 		}
 	})
+}
+
+// again has a browser ask for the page once more, by itself. Where a page of another site led here, as a notebook that shows the address does, the
+// browser has the cookie but does not send it.
+func again(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", types[".html"])
+	w.WriteHeader(http.StatusUnauthorized)
+	_, _ = io.WriteString(w, `<!doctype html><title>Godwit</title><meta http-equiv="refresh" content="0; url=/">`) // a browser that went away
 }
 
 // known reports whether a browser has the cookie.
