@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -138,9 +140,13 @@ func TestViewsOfARunAndOfItsReplay(t *testing.T) {
 			checkNames(t, p)
 			checkKeys(t, p)
 			checkLinks(t, p, replay.address)
+			checkFocus(t, p)
+			checkHidden(t, p)
+			checkShares(t, p)
 		}
 		p.close()
 	}
+	checkForeignLink(t, browser, replay.address)
 }
 
 // rename gives a key of the run in a folder a nasty name.
@@ -230,5 +236,84 @@ func checkLinks(t *testing.T, p *page, address string) {
 	}
 	if after, err := eval[string](p, shown); err != nil || after != before {
 		t.Errorf("the link %s shows %q, and was made where the page showed %q (%v)", hash, after, before, err)
+	}
+}
+
+// checkFocus goes to a view by its tab and to a key by its link: what has the focus keeps it while the page is drawn anew.
+func checkFocus(t *testing.T, p *page) {
+	t.Helper()
+	if _, err := eval[chromedp.Void](p, `{ const a = document.querySelector('#tabs a[href^="#/affinity"]'); a.focus(); a.click(); }`); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.until(`document.querySelector("#tabs [aria-current]").textContent === "Affinity" && document.activeElement.textContent === "Affinity" && document.querySelector("main td a, main th a") !== null`); err != nil {
+		t.Error(err)
+	}
+	if _, err := eval[chromedp.Void](p, `{ document.querySelector("main details").open = true; window.was = document.querySelector("main td a, main th a"); was.focus(); location.hash += "?drawn=anew"; }`); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.until(`!was.isConnected && document.activeElement.textContent === was.textContent`); err != nil {
+		t.Error(err)
+	}
+}
+
+// checkHidden has a page believe that nobody sees it: it keeps no connection, and nothing that waits for a frame.
+func checkHidden(t *testing.T, p *page) {
+	t.Helper()
+	got, err := eval[string](p, `(async () => {
+		const streams = [], Stream = window.EventSource;
+		window.EventSource = class extends Stream { constructor(...of) { super(...of); streams.push(this); } };
+		let hidden = true;
+		Object.defineProperty(document, "hidden", {configurable: true, get: () => hidden});
+		const turn = (to) => { hidden = to; document.dispatchEvent(new Event("visibilitychange")); };
+		turn(true);
+		turn(false);
+		const seen = streams.map((s) => s.readyState !== Stream.CLOSED);
+		turn(true);
+		const left = streams.map((s) => s.readyState !== Stream.CLOSED);
+		delete document.hidden;
+		window.EventSource = Stream;
+		const { requestAnimationFrame: ask, cancelAnimationFrame: cancel } = window, waiting = new Set();
+		window.requestAnimationFrame = () => { const id = 1e9 + Math.random(); waiting.add(id); return id; };
+		window.cancelAnimationFrame = (id) => waiting.delete(id);
+		const { Chart } = await import("./chart.js"), chart = new Chart({title: "", value: String});
+		document.body.append(chart.el);
+		for (let i = 0; i < 9; i++) chart.show([0, 1], [{label: "a", stroke: "#000"}], [[0, i]]);
+		Object.assign(window, { requestAnimationFrame: ask, cancelAnimationFrame: cancel });
+		chart.el.remove();
+		return JSON.stringify([seen, left, waiting.size]);
+	})()`)
+	if want := "[[true],[false],1]"; err != nil || got != want {
+		t.Errorf("streams while it is seen and not, and frames that are waited for: %s (%v), want %s", got, err, want)
+	}
+}
+
+// checkShares asks for the share of the workers' time that they wait: processor time of others is no part of that.
+func checkShares(t *testing.T, p *page) {
+	t.Helper()
+	if x, err := eval[float64](p, `import("./views/overview.js").then((o) => o.ofWorkers([{parts: {compute: 3, answers: 1, server: 9, gc: 9}}, {parts: null}], ["answers"]))`); err != nil || x != 0.25 {
+		t.Errorf("workers that compute for 3 s and wait for 1 s wait for %v of their time (%v)", x, err)
+	}
+}
+
+// checkForeignLink opens a dashboard by a link on another site's page.
+func checkForeignLink(t *testing.T, browser, address string) {
+	t.Helper()
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, `<a href="%s">run</a>`, address) }))
+	defer site.Close()
+	p := opened(t, browser, looks[0])
+	if err := p.load(strings.Replace(site.URL, "127.0.0.1", "localhost", 1)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := eval[chromedp.Void](p, `setTimeout(() => document.querySelector("a").click())`); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		tabs, err := eval[int](p, `document.querySelectorAll("#tabs a").length`) // fails while another page takes the place of this one
+		if err == nil && tabs > 0 {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("a link on another site's page leads to a page with %d tabs (%v)", tabs, err)
+		}
 	}
 }

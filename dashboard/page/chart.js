@@ -1,7 +1,7 @@
 // Curves, by uPlot: in the page's colours, as wide as their place, with a table of the same figures.
 
 import uPlot from "./vendor/uPlot.esm.js";
-import { h, table } from "./dom.js";
+import { fill, h, table } from "./dom.js";
 import { moment } from "./format.js";
 import { colour, onTheme } from "./theme.js";
 
@@ -43,6 +43,7 @@ export class Chart {
     this.data = [[]];
     this.shape = "";
     this.width = 0;
+    this.frame = 0; // in which the legend is set
     this.place.addEventListener("pointerleave", () => this.showLast());
     this.sized = new ResizeObserver(() => this.resize());
     this.sized.observe(this.place);
@@ -106,7 +107,8 @@ export class Chart {
   /** Shows the last figures in the legend while nothing is pointed at. */
   showLast() {
     const last = this.data[0].length - 1;
-    requestAnimationFrame(() => { // behind what uPlot has still to draw
+    cancelAnimationFrame(this.frame); // a page that is not seen has no frames, and would gather what waits for one
+    this.frame = requestAnimationFrame(() => { // behind what uPlot has still to draw
       if (this.plot && last >= 0 && last < this.data[0].length && !this.place.matches(":hover")) {
         this.plot.setLegend({ idx: last });
       }
@@ -138,10 +140,11 @@ export class Chart {
       const t = x[i] ?? 0;
       rows.push([this.options.time ? this.options.time(t) : moment(t, (x[x.length - 1] ?? 0) - (x[0] ?? 0)), ...values.map((v) => this.options.value(v?.[i]))]);
     }
-    this.figures.replaceChildren(table(this.options.title, [this.options.unit ?? "time", ...this.lines.map((l) => "#" + l.label)], rows));
+    fill(this.figures, table(this.options.title, [this.options.unit ?? "time", ...this.lines.map((l) => "#" + l.label)], rows));
   }
 
   close() {
+    cancelAnimationFrame(this.frame);
     this.sized.disconnect();
     this.themed();
     this.plot?.destroy();

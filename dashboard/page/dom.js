@@ -42,13 +42,46 @@ export function add(el, children) {
 }
 
 /**
- * Replaces the children of an element.
+ * Replaces the children of an element. If one of them has the focus, it passes to what takes its place.
  * @param {Element} el
  * @param {...(Child | Child[])} children
  */
 export function fill(el, ...children) {
+  const focused = document.activeElement;
+  const place = focused && focused !== el && el.contains(focused) ? placeOf(el, focused) : null;
   el.replaceChildren();
   add(el, children.flat());
+  if (focused && place) {
+    passFocus(el, focused, place);
+  }
+}
+
+/**
+ * Where an element stands within another one: the number of the child on each level.
+ * @param {Element} el
+ * @param {Element} inner
+ */
+function placeOf(el, inner) {
+  const place = [];
+  for (let at = inner; at !== el && at.parentElement; at = at.parentElement) {
+    place.unshift([...at.parentElement.children].indexOf(at));
+  }
+  return place;
+}
+
+/**
+ * Gives the focus to what took the place of an element: itself, a link to the same, or what is of its kind at its place.
+ * @param {Element} el
+ * @param {Element} was
+ * @param {number[]} place
+ */
+function passFocus(el, was, place) {
+  const to = was.getAttribute("href");
+  const same = el.contains(was) ? was : to === null ? undefined : [...el.querySelectorAll("a")].find((a) => a.getAttribute("href") === to);
+  const now = same ?? place.reduce((/** @type {Element | undefined} */ at, i) => at?.children[i], el);
+  if (now instanceof HTMLElement && now.tagName === was.tagName) {
+    now.focus({ preventScroll: true });
+  }
 }
 
 /**

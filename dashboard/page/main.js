@@ -87,14 +87,20 @@ function showTabs() {
 
 function showRun() {
   if (!run) {
+    runLine.dataset["words"] = "";
     fill(runLine, h("span", {}, "waiting for a run"));
     return;
   }
+  const words = JSON.stringify([runs.map((r) => [r.name, r.policy]), run.name, run.task, run.policy, run.nodes.length]);
+  keyCount.textContent = count(run.keys);
+  if (runLine.dataset["words"] === words) {
+    return; // a list of runs may be open
+  }
+  runLine.dataset["words"] = words;
   const pick = runs.length > 1 ? choice("Run", runs.map((r) => [r.name, `${r.name} · ${r.policy}`]), run.name, (name) => set({ run: name, t: null, from: null, to: null })) :
     h("span", {}, "Run ", h("b", {}, run.name));
   fill(runLine, pick, run.task ? h("span", {}, "Task ", h("b", {}, run.task)) : null, h("span", {}, "Policy ", h("b", {}, run.policy)),
     h("span", {}, h("b", {}, run.nodes.length), run.nodes.length === 1 ? " node" : " nodes"), h("span", {}, keyCount, " traced keys"));
-  keyCount.textContent = count(run.keys);
 }
 
 /** @param {import("./types.js").State | null} state */
@@ -158,33 +164,78 @@ async function load() {
   showStatus(null);
   show();
   follow(wanted);
-  if (run && !run.task) {
+  if (run && !introduced(run)) {
     const of = run;
     setTimeout(() => void describe(of), 1000);
   }
 }
 
-/** @param {string} name */
+/**
+ * Follows a run while the page is seen: a browser has few connections to a server, and each page that follows takes one.
+ * @param {string} name
+ */
 function follow(name) {
   if (stream && streamOf === name) {
     return;
   }
   stream?.close();
+  stream = null;
   streamOf = name;
-  stream = new EventSource("events" + (name ? "?run=" + encodeURIComponent(name) : ""));
-  stream.addEventListener("state", (e) => ticked(JSON.parse(e.data)));
-  stream.addEventListener("error", () => {
-    if (!ended) {
-      showStatus(null);
+  if (document.hidden) {
+    return;
+  }
+  const path = "events" + (name ? "?run=" + encodeURIComponent(name) : "");
+  const source = new EventSource(path);
+  stream = source;
+  source.addEventListener("state", (e) => ticked(JSON.parse(e.data)));
+  source.addEventListener("error", () => {
+    if (ended || stream !== source) {
+      return;
+    }
+    showStatus(null);
+    if (source.readyState === EventSource.CLOSED) { // the browser does not try again
+      void refused(path).then(() => setTimeout(() => {
+        if (stream === source && !ended) {
+          stream = null;
+          follow(name);
+        }
+      }, 5000));
+    } else {
       failed(new TypeError());
     }
   });
-  stream.addEventListener("open", fine);
-  stream.addEventListener("bye", () => {
+  source.addEventListener("open", fine);
+  source.addEventListener("bye", () => {
     ended = true;
-    stream?.close();
+    source.close();
     showStatus(null);
   });
+}
+
+/**
+ * Asks why the server lets the page not follow: of a stream, a browser does not tell.
+ * @param {string} path
+ */
+async function refused(path) {
+  const stop = new AbortController();
+  try {
+    const answer = await fetch(path, { signal: stop.signal });
+    if (!answer.ok) {
+      failed(new Error((await answer.json()).error));
+    }
+  } catch (err) {
+    failed(err);
+  } finally {
+    stop.abort();
+  }
+}
+
+/**
+ * Whether a run, and each of its nodes, has said what it is.
+ * @param {import("./types.js").Run} of
+ */
+function introduced(of) {
+  return Boolean(of.task) && of.nodes.every((n) => n.workers);
 }
 
 let lines = 0; // runs that the server told of
@@ -219,7 +270,7 @@ function ticked(state) {
   keyCount.textContent = count(state.keys);
   showStatus(state);
   view?.ticked?.(state);
-  if (!run.task && performance.now() - described > 2000) {
+  if (!introduced(run) && performance.now() - described > 2000) {
     void describe(run);
   }
 }
@@ -250,6 +301,14 @@ async function tours() {
   }
 }
 
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) {
+    stream?.close();
+    stream = null;
+  } else if (!ended) {
+    follow(streamOf);
+  }
+});
 install(/** @type {HTMLButtonElement} */ (document.getElementById("theme")));
 addEventListener("hashchange", () => {
   if ((here().with.get("run") ?? "") !== streamOf) {
