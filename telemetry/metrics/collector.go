@@ -63,6 +63,14 @@ func (o output) send(t prometheus.ValueType, name, help string, v float64, label
 	o.ch <- prometheus.MustNewConstMetric(o.desc(name, help, names), t, v, values...)
 }
 
+// label returns a name as the value of a label, which is UTF-8: others are quoted.
+func label(name string) string {
+	if utf8.ValidString(name) {
+		return name
+	}
+	return strconv.Quote(name)
+}
+
 func split(labels []string) (names, values []string) {
 	for i := 0; i < len(labels); i += 2 {
 		names, values = append(names, labels[i]), append(values, labels[i+1])
@@ -122,7 +130,7 @@ func (o output) adaptation(s *node.Stats, x *telemetry.Snapshot) {
 	o.gauge("intent_keys", "Keys that the workers' intents hold.", float64(x.Announced))
 	o.gauge("intent_window_clocks", "For how many clocks ahead intents are acted on, of the worker that looks furthest.", float64(s.Window))
 	o.counter("sync_rounds_total", "Sync rounds.", float64(s.Rounds))
-	o.counter("sync_round_seconds_total", "Time spent in sync rounds.", s.RoundTime.Seconds())
+	o.counter("sync_round_seconds_total", "Processor time of sync rounds and of acting on intents.", s.RoundTime.Seconds())
 }
 
 func (o output) waits(s *node.Stats, x *telemetry.Snapshot) {
@@ -184,10 +192,7 @@ func (o output) tables(ts []telemetry.Table, policy string) {
 		ts = append(ts[:mostTables-1:mostTables-1], rest)
 	}
 	for _, t := range ts {
-		if !utf8.ValidString(t.Name) {
-			t.Name = strconv.Quote(t.Name)
-		}
-		of := []string{"table", t.Name, "policy", policy}
+		of := []string{"table", label(t.Name), "policy", policy}
 		for place, n := range map[string]uint64{"main": t.Main, "replica": t.Replica, "missing": t.Missing} {
 			o.counter("table_accesses_total", "Keys of pulls and pushes of a table, by where they were: the main copy or a replica here, or missing: fetched ahead, waited for or asked for.", float64(n), append(of[:4:4], "place", place)...)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -207,6 +208,25 @@ func TestANodeOf16HasFewSeriesAndNoKeyInThem(t *testing.T) {
 	}
 	if n > 3000 {
 		t.Errorf("a node of 16 has %d series, want at most 3000", n)
+	}
+}
+
+// Names that are not UTF-8 are quoted: labels are text.
+func TestNamesThatAreNoTextAreQuoted(t *testing.T) {
+	families, err := Registry(wide{}, Config{Run: "a\xff", Policy: "b\xfe", Version: "c\xfd"}).Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, f := range families {
+		if f.GetName() == "godwit_node_info" {
+			for _, l := range f.GetMetric()[0].GetLabel() {
+				got[l.GetName()] = l.GetValue()
+			}
+		}
+	}
+	if want := map[string]string{"run": `"a\xff"`, "policy": `"b\xfe"`, "version": `"c\xfd"`, "node": "0"}; !maps.Equal(got, want) {
+		t.Errorf("the labels are %q, want %q", got, want)
 	}
 }
 

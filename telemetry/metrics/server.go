@@ -131,6 +131,7 @@ func (s *Server) handler(n Node, c Config) http.Handler {
 
 // Registry returns the metrics of a node and its process.
 func Registry(n Node, c Config) *prometheus.Registry {
+	c.Run, c.Policy, c.Version = label(c.Run), label(c.Policy), label(c.Version)
 	labels := prometheus.Labels{"run": c.Run, "node": strconv.Itoa(c.Self)}
 	r := prometheus.NewRegistry()
 	info := prometheus.NewGauge(prometheus.GaugeOpts{Name: "godwit_node_info", Help: "Which policy and version the node has; always 1.",
