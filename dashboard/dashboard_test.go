@@ -683,3 +683,29 @@ func TestRunsOfTheSameNameAreTwoRuns(t *testing.T) {
 		}
 	}
 }
+
+// Who asks for something waits for a piece of what nodes told, not for all of it.
+func TestSamplesAreReadInPieces(t *testing.T) {
+	dir := t.TempDir()
+	w, err := record.Create(record.Config{Dir: dir, Header: record.Header{Run: "a", Nodes: 1, Workers: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const all = 3 * sampleBytes / 2 >> 18
+	for i := range int64(all) {
+		w.Add(record.Sample{Time: i, Whole: []record.Whole{{Name: strings.Repeat("w", 1<<18)}}})
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r := &run{folder: folder{path: dir}}
+	var read []int
+	for more := true; more; read = append(read, len(r.rec.Nodes[0].Samples)) {
+		if more, err = r.sample(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(read) != 3 || read[0] >= all || read[2] != all {
+		t.Errorf("of %d samples, %v are read bit by bit", all, read)
+	}
+}

@@ -329,7 +329,7 @@ func (r *run) read(ctx context.Context, late bool) (more bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		if err := r.sample(); err != nil { // the first who asks is answered with what there is
+		if _, err := r.sample(); err != nil { // the first who asks is answered with what there is, unless that is much
 			return false, errors.Join(err, ix.Close())
 		}
 		r.mu.Lock()
@@ -346,7 +346,7 @@ func (r *run) read(ctx context.Context, late bool) (more bool, err error) {
 	if r.loaded = r.loaded || err == nil; more || err != nil {
 		return more, err
 	}
-	return false, r.sample()
+	return r.sample()
 }
 
 // open lets those go on who wait for an index.
@@ -360,16 +360,24 @@ func (r *run) drop() error {
 	return r.ix.Close()
 }
 
-// sample reads on in what nodes tell of themselves.
-func (r *run) sample() (err error) {
+// sampleBytes is how much is read at once of what nodes tell of themselves: who asks for something waits for that.
+const sampleBytes = 4 << 20
+
+// sample reads on in what nodes tell of themselves, and returns whether there was anything.
+func (r *run) sample() (more bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.rec == nil {
-		r.rec, _ = record.Open(r.path) // an error says that there is nothing yet
-		return nil
+	if r.rec != nil {
+		return r.rec.PollSome(sampleBytes)
 	}
-	_, err = r.rec.Poll()
-	return err
+	rec, err := record.Begin(r.path)
+	if err != nil {
+		return false, nil // there is nothing yet
+	}
+	if more, err = rec.PollSome(sampleBytes); err == nil && (rec.About.Format != "" || len(rec.Nodes) > 0) {
+		r.rec = rec
+	}
+	return more, err
 }
 
 // await waits for a moment until something was read of the run, and returns it.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -55,33 +56,45 @@ var errNone = errors.New("no samples of a run")
 // Open reads what was written of a run: dir is its folder, or one that has no more than one such
 // folder in it.
 func Open(dir string) (*Run, error) {
-	dir, err := folder.Run(dir, eventsName, "node-*/*.samples")
+	r, err := Begin(dir)
 	if err != nil {
-		return nil, fmt.Errorf("record: %w", err)
+		return nil, err
 	}
-	r := &Run{Dir: dir, events: tail{path: filepath.Join(dir, eventsName)}}
 	if _, err := r.Poll(); err != nil {
 		return nil, err
 	}
 	if len(r.Nodes) == 0 && r.About.Format == "" {
-		return nil, fmt.Errorf("record: %w in %s: want the folder that --trace named, or one in it", errNone, dir)
+		return nil, fmt.Errorf("record: %w in %s: want the folder that --trace named, or one in it", errNone, r.Dir)
 	}
 	return r, nil
 }
 
+// Begin is Open that reads nothing yet: what there is comes with calls of Poll or PollSome. Nothing need be there but the folder.
+func Begin(dir string) (*Run, error) {
+	dir, err := folder.Run(dir, eventsName, "node-*/*.samples")
+	if err != nil {
+		return nil, fmt.Errorf("record: %w", err)
+	}
+	return &Run{Dir: dir, events: tail{path: filepath.Join(dir, eventsName)}}, nil
+}
+
 // Poll reads what was written since the last time, and reports whether there was anything.
-func (r *Run) Poll() (more bool, err error) {
+func (r *Run) Poll() (more bool, err error) { return r.PollSome(math.MaxInt) }
+
+// PollSome is Poll that reads about so many bytes of samples at the most, of all nodes equally, for who has to do something else meanwhile: a long run
+// of many nodes has gigabytes. What is left comes with the next calls.
+func (r *Run) PollSome(most int) (more bool, err error) {
 	if err := r.discover(); err != nil {
 		return false, err
 	}
 	n := len(r.Events)
-	err = r.events.lines(r.event)
+	_, err = r.events.lines(math.MaxInt, r.event)
 	more = len(r.Events) > n
 	for i, node := range r.Nodes {
 		if node == nil {
 			continue
 		}
-		grown, nerr := r.pollNode(godwit.NodeID(i), node)
+		grown, nerr := r.pollNode(godwit.NodeID(i), node, max(1, most/len(r.Nodes)))
 		more, err = more || grown, errors.Join(err, nerr)
 	}
 	return more, err
@@ -122,17 +135,19 @@ func (r *Run) next(n godwit.NodeID, after int) (first int) {
 	return first
 }
 
-func (r *Run) pollNode(n godwit.NodeID, node *Node) (more bool, err error) {
+// pollNode reads on in a node's samples, about so many bytes at the most.
+func (r *Run) pollNode(n godwit.NodeID, node *Node, most int) (more bool, err error) {
 	for {
 		next := r.next(n, node.segment) // before the rest is read: then nothing is added to it any more
 		last := node.last()
-		if err := node.tail.lines(func(line []byte) bool { return node.sample(line) }); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		used, err := node.tail.lines(most, func(line []byte) bool { return node.sample(line) })
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return more, err
 		}
 		more = more || node.last() != last
 		r.Bad += node.tail.bad
 		node.tail.bad = 0
-		if next == 0 {
+		if most -= used; next == 0 || most <= 0 {
 			node.thin()
 			return more, nil
 		}
@@ -243,14 +258,15 @@ type tail struct {
 	bad  int
 }
 
-// lines calls use with each line that was added and is whole, and counts those that it refuses.
-func (t *tail) lines(use func([]byte) bool) error {
+// lines calls use with each line that was added and is whole, and counts those that it refuses. It ends when there are no more, or after so many
+// bytes, and returns how many it has read.
+func (t *tail) lines(most int, use func([]byte) bool) (read int, err error) {
 	f, err := os.Open(t.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // not yet
+		return 0, nil // not yet
 	}
 	if err != nil {
-		return fmt.Errorf("record: %w", err)
+		return 0, fmt.Errorf("record: %w", err)
 	}
 	defer f.Close()
 	buf := make([]byte, 0, 64<<10)
@@ -269,16 +285,20 @@ func (t *tail) lines(use func([]byte) bool) error {
 			used += i + 1
 		}
 		t.at += int64(used)
+		read += used
 		buf = append(buf[:0], buf[used:]...)
 		switch {
 		case errors.Is(err, io.EOF):
-			return nil
+			return read, nil
 		case err != nil:
-			return fmt.Errorf("record: %w", err)
+			return read, fmt.Errorf("record: %w", err)
 		case len(buf) >= maxLine: // whatever it is, it is skipped
 			t.at += int64(len(buf))
+			read += len(buf)
 			t.bad++
 			buf = buf[:0]
+		case read >= most:
+			return read, nil
 		case len(buf) == cap(buf):
 			buf = slices.Grow(buf, len(buf))
 		}

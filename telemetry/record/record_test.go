@@ -175,6 +175,47 @@ func TestSamplesOfALongRunAreThinned(t *testing.T) {
 	}
 }
 
+// Who reads a run in pieces comes to the same as who reads it at once.
+func TestPiecesOfARunAreTheWhole(t *testing.T) {
+	dir := t.TempDir()
+	for n := range 2 {
+		w, err := Create(Config{Dir: dir, Header: Header{Run: "r", Node: godwit.NodeID(n), Nodes: 2}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range int64(20) {
+			if w.Add(Sample{Time: i, Whole: []Whole{{Name: strings.Repeat("w", 30_000)}}}); i == 10 {
+				w.size = segmentBytes // the next one goes to another file
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Begin(dir)
+	if err != nil || len(r.Nodes) > 0 {
+		t.Fatalf("%d nodes are there before anything was read (%v)", len(r.Nodes), err)
+	}
+	pieces := 0
+	for {
+		more, err := r.PollSome(100_000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !more {
+			break
+		}
+		pieces++
+	}
+	if pieces < 5 || !reflect.DeepEqual(r.Nodes[0].Samples, all.Nodes[0].Samples) || !reflect.DeepEqual(r.Nodes[1].Samples, all.Nodes[1].Samples) {
+		t.Errorf("in %d pieces, %d and %d samples are read, want %d of each", pieces, len(r.Nodes[0].Samples), len(r.Nodes[1].Samples), len(all.Nodes[0].Samples))
+	}
+}
+
 // Each node of a large run tells of all others, so that fewer samples of each are held.
 func TestSamplesOfManyNodesAreFewer(t *testing.T) {
 	const nodes = 200
