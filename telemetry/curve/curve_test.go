@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -125,6 +126,25 @@ func TestTicksAreRoundAndFew(t *testing.T) {
 }
 
 // The names of many curves take several lines, for which the picture grows.
+// Axes of figures that lie close together, as losses late in a run do, have ticks that are told apart.
+func TestTicksOfCloseFiguresAreToldApart(t *testing.T) {
+	for _, c := range []struct{ ticks, want string }{
+		{"0.99991 0.99992 0.99993", "0.99991 0.99992 0.99993"}, {"12345 12350 12355", "12345 12350 12355"}, {"0 0.5 1", "0 0.5 1"}, {"-1234570 -1234560", "-1.23457e+06 -1.23456e+06"}, {"3", "3"},
+	} {
+		var ticks []float64
+		for _, text := range strings.Fields(c.ticks) {
+			v, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ticks = append(ticks, v)
+		}
+		if got := strings.Join(labels(ticks), " "); got != c.want {
+			t.Errorf("ticks at %s are called %s, want %s", c.ticks, got, c.want)
+		}
+	}
+}
+
 func TestTheLegendOfManyCurvesIsWithinThePicture(t *testing.T) {
 	var curves []Curve
 	for _, name := range []string{"adapm", "adaptive", "adaptive-move-only", "adaptive-replicate-only", "nonuniform", "relocate", "replicate", "stale", "static"} {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
 	"strings"
 )
 
@@ -107,11 +108,13 @@ func (p *picture) panel(at int, name string, curves []Curve, of func(Point) floa
 	ys.widen()
 	sx := func(v float64) float64 { return float64(x0) + (v-xs.from)/(xs.to-xs.from)*float64(panel) }
 	sy := func(v float64) float64 { return float64(top+tall) - (v-ys.from)/(ys.to-ys.from)*float64(tall) }
-	for _, v := range ys.ticks(5, false) {
-		p.printf(`<path d="M%d %.1fh%d" stroke="#ddd"/><text x="%d" y="%.1f" text-anchor="end" fill="#555">%s</text>`+"\n", x0, sy(v), panel, x0-6, sy(v)+4, number(v))
+	up := ys.ticks(5, false)
+	for i, name := range labels(up) {
+		p.printf(`<path d="M%d %.1fh%d" stroke="#ddd"/><text x="%d" y="%.1f" text-anchor="end" fill="#555">%s</text>`+"\n", x0, sy(up[i]), panel, x0-6, sy(up[i])+4, name)
 	}
-	for _, v := range xs.ticks(6, true) {
-		p.printf(`<path d="M%.1f %dv4" stroke="#888"/><text x="%.1f" y="%d" text-anchor="middle" fill="#555">%s</text>`+"\n", sx(v), top+tall, sx(v), top+tall+17, number(v))
+	along := xs.ticks(6, true)
+	for i, name := range labels(along) {
+		p.printf(`<path d="M%.1f %dv4" stroke="#888"/><text x="%.1f" y="%d" text-anchor="middle" fill="#555">%s</text>`+"\n", sx(along[i]), top+tall, sx(along[i]), top+tall+17, name)
 	}
 	p.printf(`<path d="M%d %dv%dh%d" fill="none" stroke="#888"/><text x="%d" y="%d" text-anchor="middle" fill="#555">epoch</text>`+"\n", x0, top, tall, panel, x0+panel/2, top+tall+33)
 	for i, c := range curves {
@@ -209,11 +212,30 @@ func (s *span) ticks(n int, whole bool) (at []float64) {
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // number writes a figure short.
-func number(v float64) string {
+func number(v float64) string { return digits(v, 4) }
+
+func digits(v float64, n int) string {
 	if !finite(v) {
 		return "none"
 	}
-	return fmt.Sprintf("%.4g", v+0) // + 0: no -0
+	return fmt.Sprintf("%.*g", n, v+0) // + 0: no -0
+}
+
+// labels writes ticks, which lie in order, as short as they are told apart: to a hundredth of what lies between two.
+func labels(ticks []float64) (names []string) {
+	for n := 4; ; n++ {
+		exact := true
+		names = names[:0]
+		for _, v := range ticks {
+			name := digits(v, n)
+			read, err := strconv.ParseFloat(name, 64)
+			exact = exact && (err != nil || math.Abs(read-v) <= (ticks[len(ticks)-1]-ticks[0])/100/float64(len(ticks)))
+			names = append(names, name)
+		}
+		if exact || n == 17 {
+			return names
+		}
+	}
 }
 
 // text returns a text as XML may have it.
