@@ -709,3 +709,25 @@ func TestSamplesAreReadInPieces(t *testing.T) {
 		t.Errorf("of %d samples, %v are read bit by bit", all, read)
 	}
 }
+
+// Of a run that was over before its nodes had told of themselves more than twice, the overview tells that.
+func TestTheOverviewOfAShortRunHasItsLastSample(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a"), "a") // its last event is at 3 s
+	w, err := record.Create(record.Config{Dir: filepath.Join(dir, "a"), Header: record.Header{Run: "a", Policy: "adapm", Nodes: 2, Workers: 1, Start: 1e18}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Add(record.Sample{Time: 25e8, Items: 1})
+	w.Add(record.Sample{Time: 35e8, Items: 8})
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b := serve(t, Config{Dir: dir})
+	b.read("a")
+	var o struct{ Nodes []struct{ Throughput *float64 } }
+	b.json("/api/overview?run=a&from=0", &o)
+	if x := o.Nodes[0].Throughput; x == nil || *x != 7 {
+		t.Errorf("a node that trained 7 items in a second is told as %v", o.Nodes)
+	}
+}

@@ -199,9 +199,13 @@ func (s *Server) overview(r *request) (any, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
+	until := to
+	if to == x.To {
+		until = math.MaxInt64 // the last sample of a node follows its last event
+	}
 	nodes, speeds, waste := []object{}, map[int]float64{}, record.Waste{}
 	for n := range x.Header.Nodes {
-		u, a, b, ok := run.usage(n, x.Start, from, to)
+		u, a, b, ok := run.usage(n, x.Start, from, until)
 		if !ok {
 			nodes = append(nodes, object{"id": n, "seconds": nil, "parts": nil, "throughput": nil, "speed": nil})
 			continue
