@@ -85,7 +85,11 @@ func (l *Life) explainReigns(b *strings.Builder, end int64) {
 		return
 	}
 	last := l.Reigns[len(l.Reigns)-1]
-	fmt.Fprintf(b, "it moved %d times; since %s it is at node %d\n", len(l.Reigns)-1, seconds(last.From), last.Owner)
+	if last.To < 0 {
+		fmt.Fprintf(b, "it moved %d times; since %s it is at node %d\n", len(l.Reigns)-1, seconds(last.From), last.Owner)
+	} else {
+		fmt.Fprintf(b, "it moved %d times; at %s it left node %d, and no node told of its arrival\n", len(l.Reigns)-1, seconds(last.To), last.Owner)
+	}
 	from := max(0, len(l.Reigns)-shown)
 	if from > 0 {
 		fmt.Fprintf(b, "the last %d owners:\n", shown)

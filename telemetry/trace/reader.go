@@ -226,7 +226,8 @@ func (t *Trace) At(n godwit.NodeID, time int64) (map[godwit.Key]Copy, error) {
 	return has, err
 }
 
-// A Reign is the time for which a node owned a key, in an epoch.
+// A Reign is the time for which a node owned a key, in an epoch. Where the node did not write that the key left, as it was killed, the reign ends when
+// the next one begins.
 type Reign struct {
 	Epoch    godwit.Epoch  // that it is
 	Owner    godwit.NodeID // who owned the key
@@ -287,7 +288,7 @@ func (t *Trace) Life(k godwit.Key) (*Life, error) {
 		}
 	}
 	slices.SortStableFunc(l.Events, func(a, b Event) int { return cmp.Compare(a.Epoch, b.Epoch) })
-	return l, l.reign()
+	return l, l.reign(t.Starts())
 }
 
 // thin takes note that a node writes details of fewer keys from an event on, or of more: of this one, or not.
@@ -302,14 +303,18 @@ func (l *Life) thin(e *Event, detailed bool) {
 	}
 }
 
-// reign finds out who owned the key.
-func (l *Life) reign() error {
+// reign finds out who owned the key. starts says when nodes began, each by its clock.
+func (l *Life) reign(starts map[godwit.NodeID]int64) error {
 	for _, e := range l.Events {
 		last := len(l.Reigns) - 1
 		switch {
 		case e.Kind == Created || e.Kind == Arrived:
 			if last >= 0 && l.Reigns[last].Epoch == e.Epoch {
 				return fmt.Errorf("trace: key %d has two owners in epoch %d: nodes %d and %d", l.Key, e.Epoch, l.Reigns[last].Owner, e.Node)
+			}
+			if last >= 0 && l.Reigns[last].To < 0 {
+				before := &l.Reigns[last]
+				before.To = max(0, before.From, e.Time+starts[e.Node]-starts[before.Owner])
 			}
 			l.Reigns = append(l.Reigns, Reign{e.Epoch, e.Node, e.Time, -1})
 		case e.Kind == Left && last >= 0 && l.Reigns[last].Epoch == e.Epoch && l.Reigns[last].Owner == e.Node:

@@ -182,6 +182,43 @@ func TestNodesWithoutATraceAreTold(t *testing.T) {
 	}
 }
 
+// Nodes that are killed do not write that a key left, or that it came.
+func TestALifeOfWhichAnEventIsLackingIsTold(t *testing.T) {
+	dir := t.TempDir()
+	for n, events := range [][]Event{{{Key: 1, Kind: Created}, {Key: 2, Kind: Created}, {Time: 4e9, Key: 2, Kind: Left, Peer: 1}}, {{Time: 1e9, Key: 1, Epoch: 1, Kind: Arrived}, {Time: 3e9, Key: 1, Kind: Accessed, N: 1}}} {
+		h := header(t, godwit.NodeID(n))
+		h.Start += int64(n) * 2e9 // the second node begins two seconds later
+		w, err := Create(Config{Dir: dir, Header: h, Plain: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events {
+			w.Add(e)
+		}
+		closed(t, w)
+	}
+	tr, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, want := range map[godwit.Key]string{1: "node 0: owned it 60 % of the time", 2: "at 4.000 s it left node 0, and no node told of its arrival"} {
+		l, err := tr.Life(k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if k == 1 && (len(l.Reigns) != 2 || l.Reigns[0].To != 3e9 || l.Reigns[1].To >= 0) {
+			t.Errorf("the reigns are %+v", l.Reigns)
+		}
+		var text strings.Builder
+		if err := l.Explain(&text, &tr.Header); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("of key %d it is told:\n%swant %q", k, &text, want)
+		}
+	}
+}
+
 func TestTwoOwnersOfAnEpochAreNoticed(t *testing.T) {
 	dir := t.TempDir()
 	for n := range godwit.NodeID(2) {
