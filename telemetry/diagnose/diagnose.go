@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/godwit-ps/godwit"
@@ -328,7 +329,7 @@ func (d *doctor) hotKeys(n *Node, who string, loss float64) float64 {
 	f := Finding{Ill: HotKey, Node: -1, Peer: -1, Keys: keys, Loss: loss * share, Figures: map[string]float64{"waited": waited(n), "share": share, "keys": float64(len(keys)), "moves": float64(moves)},
 		Text: fmt.Sprintf("%s waited %.0f %% of the time, and %.0f %% of the accesses that had to wait were of %s, which moved %d times", who, 100*waited(n), 100*share, name(keys), moves)}
 	f.Advice = "train with --policy adaptive, which replicates what several nodes want"
-	if d.in.Policy == "adaptive" || d.in.Policy == "" {
+	if name := nameOf(d.in.Policy); name == "" || name == "adaptive" || name == "adapm" || name == "adaptive-replicate-only" { // they do so
 		f.Advice = "announce it further ahead, or with longer intents, so that its replicas stay"
 	}
 	d.find(f)
@@ -402,7 +403,16 @@ func batches(n float64) string {
 
 // actsOnIntents reports whether a policy does anything about what is announced.
 func actsOnIntents(policy string) bool {
-	return !slices.Contains([]string{"static", "replicate", "stale"}, policy)
+	if name := nameOf(policy); name != "static" {
+		return name != "replicate" && name != "stale"
+	}
+	return policy != "static" // with parameters, it fetches values ahead
+}
+
+// nameOf returns a policy without its parameters.
+func nameOf(policy string) string {
+	name, _, _ := strings.Cut(policy, "(")
+	return name
 }
 
 // refreshes looks whether replicas are refreshed that nobody reads.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit/telemetry/record"
+	"github.com/godwit-ps/godwit/telemetry/trace"
 )
 
 // recorded returns a run of three nodes, with a sample a second.
@@ -115,6 +116,30 @@ func TestARunWithoutFiguresHasNoFinding(t *testing.T) {
 	for _, r := range []*record.Run{{}, {Nodes: []*record.Node{nil, {}, {Samples: []record.Sample{{}}}}}, still} {
 		if found := Diagnose(From(r)); len(found) > 0 {
 			t.Errorf("%+v", found)
+		}
+	}
+}
+
+// What is advised is what the policy can do, whatever its parameters are.
+func TestAdviceFitsThePolicy(t *testing.T) {
+	for policy, want := range map[string]struct {
+		hot       string
+		announces bool
+	}{
+		"adaptive": {"announce it further ahead", true}, "adapm": {"announce it further ahead", true}, "adaptive-move-only": {"--policy adaptive", true}, "nonuniform(factor=50)": {"--policy adaptive", true},
+		"static": {"--policy adaptive", false}, "static(ahead=1)": {"--policy adaptive", true}, "stale": {"--policy adaptive", false}, "stale(keep=3)": {"--policy adaptive", false},
+	} {
+		n := Node{Workers: 1, Usage: record.Usage{Seconds: 10, Steps: 1000, Compute: 5, Waits: map[string]float64{"answers": 5}}, Accesses: record.Accesses{Remote: 2000}, Answered: 1000,
+			Missed: 2000, Hot: []trace.KeyUse{{Key: 1, Use: trace.Use{Missed: 1000}}}}
+		announces := false
+		for _, f := range Diagnose(Input{Policy: policy, Nodes: []Node{n}}) {
+			announces = announces || f.Ill == NoIntents
+			if f.Ill == HotKey && !strings.Contains(f.Advice, want.hot) {
+				t.Errorf("of a hot key under %s it is advised: %s", policy, f.Advice)
+			}
+		}
+		if announces != want.announces {
+			t.Errorf("to announce keys under %s is advised: %v", policy, announces)
 		}
 	}
 }
