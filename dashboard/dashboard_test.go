@@ -725,9 +725,32 @@ func TestTheOverviewOfAShortRunHasItsLastSample(t *testing.T) {
 	}
 	b := serve(t, Config{Dir: dir})
 	b.read("a")
-	var o struct{ Nodes []struct{ Throughput *float64 } }
+	var o struct {
+		Nodes []struct{ Throughput *float64 }
+	}
 	b.json("/api/overview?run=a&from=0", &o)
 	if x := o.Nodes[0].Throughput; x == nil || *x != 7 {
 		t.Errorf("a node that trained 7 items in a second is told as %v", o.Nodes)
+	}
+}
+
+// Between two samples, what was done is spread evenly; behind the last one it is not known.
+func TestCurvesLieBetweenSamples(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a"), "a")
+	sample(t, filepath.Join(dir, "a"), "a", 1000, 500)
+	b := serve(t, Config{Dir: dir})
+	b.read("a")
+	var all struct {
+		T     []float64
+		Nodes []struct{ Series map[string][]*float64 }
+	}
+	b.json("/api/cluster?run=a&cols=1000", &all)
+	for n, want := range []float64{1000, 500} {
+		for i, x := range all.Nodes[n].Series["throughput"] {
+			if known := all.T[i] <= 3; known != (x != nil) || known && math.Abs(*x-want) > 1e-6*want {
+				t.Errorf("at %v s node %d trains %v items a second, want %v up to 3 s", all.T[i], n, x, want)
+			}
+		}
 	}
 }

@@ -95,21 +95,31 @@ func counters(n *record.Node) []counter {
 	return list
 }
 
-// at returns a figure of a node's samples at a time of the node, in ns: between two samples it is on the line between them. It is
-// not known (NaN) where there is no sample.
-func at(n *record.Node, of func(*record.Sample) float64, t int64) float64 {
+// A spot is a time between two samples of a node.
+type spot struct {
+	a, b *record.Sample
+	part float64 // of the time from a to b
+}
+
+// spotAt returns where a time of the node, in ns, lies between its samples. It has none (nil) where there is no sample.
+func spotAt(n *record.Node, t int64) (x spot) {
 	s := n.Samples
 	i := sort.Search(len(s), func(i int) bool { return s[i].Time >= t })
 	switch {
-	case i == len(s):
-		return math.NaN()
-	case i == 0 && s[0].Time > t+int64(1e9):
-		return math.NaN()
+	case i == len(s) || i == 0 && s[0].Time > t+int64(1e9):
+		return x
 	case i == 0 || s[i].Time == s[i-1].Time:
-		return of(&s[i])
+		return spot{&s[i], &s[i], 0}
 	}
-	part := float64(t-s[i-1].Time) / float64(s[i].Time-s[i-1].Time)
-	return of(&s[i-1])*(1-part) + of(&s[i])*part
+	return spot{&s[i-1], &s[i], float64(t-s[i-1].Time) / float64(s[i].Time-s[i-1].Time)}
+}
+
+// of returns a figure at the spot: between two samples it is on the line between them. It is not known (NaN) where there is no sample.
+func (x spot) of(figure func(*record.Sample) float64) float64 {
+	if x.a == nil {
+		return math.NaN()
+	}
+	return figure(x.a)*(1-x.part) + figure(x.b)*x.part
 }
 
 // number is what JSON has of a figure: null where it is not known.
@@ -129,22 +139,28 @@ func (r *run) sampled(series object, node int, start int64, s *index.Series) {
 		return
 	}
 	late := n.Header.Start - start
+	spots := make([]spot, s.Cols+1) // where windows begin and end
+	for i := range spots {
+		spots[i] = spotAt(n, s.From+int64(i)*s.Width-late)
+	}
 	for _, c := range counters(n) {
 		list := make([]*float64, s.Cols)
+		last := spots[0].of(c.of)
 		for i := range list {
-			from := s.From + int64(i)*s.Width - late
-			list[i] = number(max(0, at(n, c.of, from+s.Width)-at(n, c.of, from)) / seconds(s.Width))
+			now := spots[i+1].of(c.of)
+			list[i] = number(max(0, now-last) / seconds(s.Width))
+			last = now
 		}
 		series[c.name] = list
 	}
 	queued := make([]*float64, s.Cols)
 	for i := range queued {
-		queued[i] = number(at(n, func(x *record.Sample) (bytes float64) {
+		queued[i] = number(spots[i+1].of(func(x *record.Sample) (bytes float64) {
 			for _, p := range x.Peers {
 				bytes += float64(p.Queued)
 			}
 			return bytes
-		}, s.From+int64(i+1)*s.Width-late))
+		}))
 	}
 	series["queued"] = queued
 }
