@@ -142,7 +142,7 @@ func TestViewsOfARunAndOfItsReplay(t *testing.T) {
 			checkLinks(t, p, replay.address)
 			checkFocus(t, p)
 			checkHidden(t, p)
-			checkShares(t, p)
+			checkFigures(t, p)
 		}
 		p.close()
 	}
@@ -287,11 +287,16 @@ func checkHidden(t *testing.T, p *page) {
 	}
 }
 
-// checkShares asks for the share of the workers' time that they wait: processor time of others is no part of that.
-func checkShares(t *testing.T, p *page) {
+// checkFigures asks for the share of the workers' time that they wait: processor time of others is no part of that. And ticks of an axis are told
+// apart.
+func checkFigures(t *testing.T, p *page) {
 	t.Helper()
 	if x, err := eval[float64](p, `import("./views/overview.js").then((o) => o.ofWorkers([{parts: {compute: 3, answers: 1, server: 9, gc: 9}}, {parts: null}], ["answers"]))`); err != nil || x != 0.25 {
 		t.Errorf("workers that compute for 3 s and wait for 1 s wait for %v of their time (%v)", x, err)
+	}
+	const want = "0.69311 0.69312 0.69313"
+	if got, err := eval[string](p, `Promise.all([import("./chart.js"), import("./format.js")]).then(([c, f]) => c.labels([0.69311, 0.69312, 0.69313], f.figure).join(" "))`); err != nil || got != want {
+		t.Errorf("ticks are called %s (%v), want %s", got, err, want)
 	}
 }
 

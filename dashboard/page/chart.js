@@ -91,7 +91,7 @@ export class Chart {
       scales: { x: { time: false }, y: { range: (_u, low, high) => rangeOf(low, high, zero ?? false) } },
       axes: [
         { stroke: ink, grid, ticks: grid, font, size: 30, space: 64, values: (_u, ticks) => ticks.map((t) => time ? time(t) : axisTime(t)) },
-        { stroke: ink, grid, ticks: grid, font, size: (_u, texts) => 18 + 7 * Math.max(3, ...(texts ?? []).map((v) => v.length)), values: (_u, ticks) => ticks.map((v) => value(v)) },
+        { stroke: ink, grid, ticks: grid, font, size: (_u, texts) => 18 + 7 * Math.max(3, ...(texts ?? []).map((v) => v.length)), values: (_u, ticks) => labels(ticks, value) },
       ],
       cursor: { drag: { x: false, y: false }, y: false },
       legend: { live: true },
@@ -149,6 +149,20 @@ export class Chart {
     this.themed();
     this.plot?.destroy();
   }
+}
+
+/**
+ * Writes ticks of an axis; with as many digits as tell them apart where they lie close together, as losses late in a run do.
+ * @param {number[]} ticks
+ * @param {(n: number) => string} value
+ */
+export function labels(ticks, value) {
+  const texts = ticks.map((t) => value(t));
+  if (new Set(texts).size === texts.length) {
+    return texts;
+  }
+  const step = Math.abs((ticks[1] ?? 0) - (ticks[0] ?? 0));
+  return ticks.map((t) => t.toFixed(Math.min(12, Math.max(0, Math.ceil(-Math.log10(step || 1) - 1e-6)))));
 }
 
 /**
