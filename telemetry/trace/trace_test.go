@@ -219,6 +219,41 @@ func TestALifeOfWhichAnEventIsLackingIsTold(t *testing.T) {
 	}
 }
 
+// Times are those of the events, however long nothing happens: a record has room for 71 minutes since the segment's base.
+func TestTimesAreRightAfterHoursWithoutEvents(t *testing.T) {
+	const hour = int64(3600e9)
+	want := []int64{1e9, 3 * hour, 3*hour + 1e9, 9 * hour}
+	for _, flush := range []bool{false, true} {
+		dir := t.TempDir()
+		w := create(t, dir, 0, true)
+		for i, at := range want {
+			w.Add(Event{Time: at, Key: godwit.Key(i), Kind: Created})
+			if flush {
+				w.Flush()
+			}
+		}
+		closed(t, w)
+		var got []int64
+		for _, e := range all(t, dir, 0) {
+			if e.Kind == Created {
+				got = append(got, e.Time)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("flushed %v: events at %d are read at %d", flush, want, got)
+		}
+		tr, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for at, n := range map[int64]int{hour: 1, 4 * hour: 3, 9 * hour: 4} {
+			if has, err := tr.At(0, at); err != nil || len(has) != n {
+				t.Errorf("flushed %v: at %d the node has %d keys (%v), want %d", flush, at, len(has), err, n)
+			}
+		}
+	}
+}
+
 func TestTwoOwnersOfAnEpochAreNoticed(t *testing.T) {
 	dir := t.TempDir()
 	for n := range godwit.NodeID(2) {

@@ -86,7 +86,7 @@ func Create(c Config) (*Writer, error) {
 		w.keys += c.Header.Tables[i].Rows
 	}
 	w.refreshes = newRefreshes(w.keys)
-	if err := w.begin(); err != nil {
+	if err := w.begin(0); err != nil {
 		return nil, fmt.Errorf("trace: %w", err)
 	}
 	if c.Plain {
@@ -283,22 +283,34 @@ func (w *Writer) skip(first, rest []note) {
 	w.census.skip(rest)
 }
 
-// some returns how many events to write at once: few enough for segments to be of equal size.
-func (w *Writer) some(events []note) int { return min(len(events), segmentBytes/RecordLen/8) }
+// some returns how many events to write at once: few enough for segments to be of equal size, and for none to span too long a time.
+func (w *Writer) some(events []note) int {
+	most := min(len(events), segmentBytes/RecordLen/8)
+	for i := range events[:most] {
+		if (events[i].time-events[0].time)/micro > segmentTime {
+			return i
+		}
+	}
+	return most
+}
 
 // write writes events, to a new segment if this one is long enough.
 func (w *Writer) write(events notes) error {
-	if w.file == nil || w.size >= segmentBytes || events.of[len(events.of)-1].time/micro-w.base > segmentTime {
-		if err := w.begin(); err != nil {
+	last := int64(0)
+	for i := range events.of {
+		last = max(last, events.of[i].time)
+	}
+	if w.file == nil || w.size >= segmentBytes || last/micro-w.base > segmentTime {
+		if err := w.begin(events.of[0].time); err != nil {
 			return err
 		}
 	}
 	w.buf = w.buf[:0]
 	w.census.count(events.of)
+	w.last = max(w.last, last)
 	numbers := events.numbers
 	for i := range events.of {
 		e := &events.of[i]
-		w.last = max(w.last, e.time)
 		w.buf = e.append(w.buf, w.base, numbers)
 		numbers = numbers[e.numbers:]
 	}
@@ -317,10 +329,11 @@ func (w *Writer) put() error {
 	return err
 }
 
-// begin begins a segment, with what the node has of keys.
-func (w *Writer) begin() error {
+// begin begins a segment whose first event is of a time, with what the node has of keys. The time of the last event may be hours ago, which is more
+// than the time of a record has room for.
+func (w *Writer) begin(time int64) error {
 	h := w.cfg.Header
-	h.Segment, h.Base = w.segment+1, w.last/micro
+	h.Segment, h.Base = w.segment+1, max(w.last, time)/micro
 	head, err := h.encode() // which is as long as that of the first segment
 	if err != nil {
 		return err
@@ -334,7 +347,7 @@ func (w *Writer) begin() error {
 	w.file, w.size, w.base = f, 0, h.Base
 	w.buf = append(w.buf[:0], head...)
 	for _, k := range w.census.held() {
-		e := Event{Time: w.last, Key: k.Key, Epoch: k.epoch, Kind: k.has, Peer: h.Node}
+		e := Event{Time: h.Base * micro, Key: k.Key, Epoch: k.epoch, Kind: k.has, Peer: h.Node}
 		w.buf = e.append(w.buf, w.base)
 	}
 	if err := w.put(); err != nil {

@@ -158,6 +158,7 @@ func (ix *Index) poll(node int) (events int, err error) {
 		}
 		e.Time += ix.shift[node]
 		if w.segment != t.Header.Segment {
+			ix.grid.step(w, e.Time) // what the node had holds until then
 			ix.segment(w, t)
 		}
 		w.where = mark{t.Header.Segment, t.Before()}

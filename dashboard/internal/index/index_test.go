@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -652,6 +653,52 @@ func TestReadingEndsWithItsContext(t *testing.T) {
 		}
 		if err := view(ended); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s that nobody waits for ends with %v", what, err)
+		}
+	}
+}
+
+// For hours nothing happens, and another segment begins then. Meanwhile keys stay where they are, for who follows the run and who reads it later.
+func TestKeysStayWhereTheyAreWhileNothingHappens(t *testing.T) {
+	const hour = int64(3600e9)
+	dir := t.TempDir()
+	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 10, Dim: 1, Rule: godwit.Add{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := trace.ParseKeys("", m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := trace.Create(trace.Config{Dir: dir, Keys: keys, Plain: true, Header: trace.Header{Run: "r", Policy: "p", Nodes: 1, Tables: trace.TablesOf(m)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func(at int64, key int, kind trace.Kind) {
+		w.Add(trace.Event{Time: at, Key: godwit.Key(key), Kind: kind})
+		w.Add(trace.Event{Time: at, Key: godwit.Key(key), Kind: trace.Accessed, N: 1})
+		w.Flush()
+	}
+	add(1e9, 1, trace.Created)
+	follows := open(t, dir)
+	catchUp(t, follows)
+	add(3*hour, 2, trace.Created)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	reads := open(t, dir)
+	for name, ix := range map[string]*Index{"follows": follows, "reads": reads} {
+		catchUp(t, ix)
+		x, err := ix.Tile(t.Context(), Selection{Sort: ByKey}, Range{To: math.MaxInt64, Cols: 30, Rows: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for c := 1; c < x.Cols-1; c++ {
+			if x.Owner[c] != 0 || x.Owner[x.Cols+c] != None {
+				t.Fatalf("who %s: at column %d of %d the keys are at %d and %d, want at node 0 and not made yet", name, c, x.Cols, x.Owner[c], x.Owner[x.Cols+c])
+			}
+		}
+		if n := x.Cols; x.Owner[2*n-1] != 0 || x.To < 3*hour {
+			t.Errorf("who %s: the key that was made last is at %d at %d ns", name, x.Owner[2*n-1], x.To)
 		}
 	}
 }

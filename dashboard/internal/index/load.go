@@ -30,6 +30,9 @@ func (ix *Index) load(ctx context.Context) error {
 		}
 		for i := range files {
 			jobs = append(jobs, job{node: n, file: &files[i], last: i == len(files)-1})
+			if i > 0 {
+				jobs[len(jobs)-2].until = files[i].Header.Base*1000 + ix.shift[n]
+			}
 			if i == len(files)-1 {
 				micros, err := files[i].Last()
 				if err != nil {
@@ -83,9 +86,10 @@ func tracedBy(h *trace.Header) uint64 {
 
 // A job is a segment to read.
 type job struct {
-	node int
-	file *trace.File
-	last bool // of the node
+	node  int
+	file  *trace.File
+	last  bool  // of the node
+	until int64 // ns: when the node's next segment begins, perhaps long after the last event of this one; of the last one 0
 }
 
 // A loader reads segments. What it finds it adds to the index when it comes to the end of a window. Keys are by
@@ -142,6 +146,9 @@ func (l *loader) load(j *job) error {
 	})
 	if err != nil {
 		return err
+	}
+	for j.until >= l.end && j.until < l.beyond {
+		l.step()
 	}
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
