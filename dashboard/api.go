@@ -228,11 +228,12 @@ func technique(t *index.Totals) string {
 var seriesNames = [index.Counted]string{index.Accesses: "accesses", index.Misses: "missed", index.Moves: "moves", index.Copies: "copies", index.Refreshes: "refreshes",
 	index.Drops: "drops", index.Intents: "intents", index.Asks: "asks"}
 
-// rates returns a series as events per second.
-func rates(counts []uint64, width int64) []float64 {
+// rates returns what a series counts as events per second.
+func rates(counts []uint64, s *index.Series) []float64 {
 	r := make([]float64, len(counts))
 	for i, n := range counts {
-		r[i] = float64(n) / seconds(width)
+		from, to := s.Window(i)
+		r[i] = float64(n) / seconds(to-from)
 	}
 	return r
 }

@@ -139,23 +139,25 @@ func (r *run) sampled(series object, node int, start int64, s *index.Series) {
 		return
 	}
 	late := n.Header.Start - start
-	spots := make([]spot, s.Cols+1) // where windows begin and end
-	for i := range spots {
-		spots[i] = spotAt(n, s.From+int64(i)*s.Width-late)
+	begin, ends := spotAt(n, s.From-late), make([]spot, s.Cols) // of windows
+	for i := range ends {
+		_, to := s.Window(i)
+		ends[i] = spotAt(n, to-late)
 	}
 	for _, c := range counters(n) {
 		list := make([]*float64, s.Cols)
-		last := spots[0].of(c.of)
+		last := begin.of(c.of)
 		for i := range list {
-			now := spots[i+1].of(c.of)
-			list[i] = number(max(0, now-last) / seconds(s.Width))
+			now := ends[i].of(c.of)
+			from, to := s.Window(i)
+			list[i] = number(max(0, now-last) / seconds(to-from))
 			last = now
 		}
 		series[c.name] = list
 	}
 	queued := make([]*float64, s.Cols)
 	for i := range queued {
-		queued[i] = number(spots[i+1].of(func(x *record.Sample) (bytes float64) {
+		queued[i] = number(ends[i].of(func(x *record.Sample) (bytes float64) {
 			for _, p := range x.Peers {
 				bytes += float64(p.Queued)
 			}
@@ -339,7 +341,7 @@ func wasted(w *record.Waste, ix *index.Index) any {
 func series(s *index.Series, node int) object {
 	o := object{}
 	for c, name := range seriesNames {
-		o[name] = rates(s.Nodes[node][c], s.Width)
+		o[name] = rates(s.Nodes[node][c], s)
 	}
 	return o
 }
@@ -348,7 +350,8 @@ func series(s *index.Series, node int) object {
 func endsOf(s *index.Series) []float64 {
 	t := make([]float64, s.Cols)
 	for i := range t {
-		t[i] = seconds(s.From + int64(i+1)*s.Width)
+		_, to := s.Window(i)
+		t[i] = seconds(to)
 	}
 	return t
 }
@@ -429,7 +432,7 @@ func (r *run) summary(ix *index.Index) object {
 				sums[c] += k
 			}
 		}
-		all[name] = rates(total, s.Width)
+		all[name] = rates(total, s)
 	}
 	loss, metrics := r.curves(x.Start)
 	return object{

@@ -702,3 +702,24 @@ func TestKeysStayWhereTheyAreWhileNothingHappens(t *testing.T) {
 		}
 	}
 }
+
+// Whatever the windows are, what happens evenly is told evenly, up to the end.
+func TestTheLastWindowIsAsLongAsItLasts(t *testing.T) {
+	for _, n := range []int{1, 151, 200, 213, 255} {
+		ix := open(t, accesses(t, n, 0)) // 100 a second
+		catchUp(t, ix)
+		for cols := 1; cols < 40; cols++ {
+			s, all := ix.Series(0, math.MaxInt64, cols), uint64(0)
+			for i, count := range s.Nodes[0][Accesses] {
+				from, to := s.Window(i)
+				rate := float64(count) / float64(to-from) * 1e9
+				if all += count; n > 1 && (rate < 90 || rate > 125) {
+					t.Errorf("of %d accesses in %d windows, window %d of %d has %.0f a second, want 100", n, cols, i, s.Cols, rate)
+				}
+			}
+			if all != uint64(n) || s.Cols < 1 || s.Cols > cols {
+				t.Errorf("%d windows have %d accesses, want up to %d with %d", s.Cols, all, cols, n)
+			}
+		}
+	}
+}

@@ -220,11 +220,22 @@ func (ix *Index) countsOf(tr *trace.Trace, a *Affinity, keys []int32) error {
 	return errors.Join(errs...)
 }
 
-// A Series has what happened in equal windows of time, by node.
+// A Series has what happened in equal windows of time, by node. The last window ends with the range, or with what is known of the run: it has at least
+// half the width of the others, and less than three halves, if there are others.
 type Series struct {
-	From, Width int64 // ns: when the first window begins, how long each is
+	From, Width int64 // ns: when the first window begins, how long each but the last is
+	To          int64 // ns: when the last one ends
 	Cols        int
 	Nodes       [][Counted][]uint64 // by node, what, and window
+}
+
+// Window returns when a window begins and ends, in ns.
+func (s *Series) Window(i int) (from, to int64) {
+	from = s.From + int64(i)*s.Width
+	if i == s.Cols-1 {
+		return from, s.To
+	}
+	return from, from + s.Width
 }
 
 // Series returns what happened within a range of time, in so many windows at the most.
@@ -235,11 +246,18 @@ func (ix *Index) Series(from, to int64, cols int) *Series {
 	first, end := g.columnsOf(from, to)
 	per := max(1, (end-first+cols-1)/max(1, cols))
 	s := &Series{From: g.origin + int64(first)*g.width, Width: int64(per) * g.width, Cols: (end - first + per - 1) / per, Nodes: make([][Counted][]uint64, g.nodes)}
+	s.To = min(g.end(end-1), ix.last)
+	if last, _ := s.Window(s.Cols - 1); s.Cols > 1 && s.To-last < s.Width/2 { // too short for a rate
+		s.Cols--
+	}
+	if last, _ := s.Window(s.Cols - 1); s.To <= last { // all that is known happened at once
+		s.To = last + s.Width
+	}
 	for n := range s.Nodes {
 		for c := range Counted {
 			s.Nodes[n][c] = make([]uint64, s.Cols)
 			for i := first; i < end; i++ {
-				s.Nodes[n][c][(i-first)/per] += g.columns[i].counts[n*int(Counted)+int(c)]
+				s.Nodes[n][c][min((i-first)/per, s.Cols-1)] += g.columns[i].counts[n*int(Counted)+int(c)]
 			}
 		}
 	}
