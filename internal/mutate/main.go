@@ -21,10 +21,10 @@ const (
 )
 
 var (
-	targets = []string{"./internal/protocol/...", "./placement", "./node/...", "./coord", "./coord/etcd", "./coord/etcd/server", "./coord/mem", "./coord/internal/...", "./transport", "./transport/tcp", "./transport/mem", "./internal/wire"}
+	targets = []string{"./internal/protocol/...", "./placement", "./node/...", "./coord", "./coord/etcd", "./coord/etcd/server", "./coord/mem", "./coord/internal/...", "./transport", "./transport/tcp", "./transport/mem", "./internal/wire", "./internal/pending"}
 
 	tests = []string{"internal/protocol", "internal/protocol/directory", "internal/protocol/intent", "placement", "internal/wire", "coord", "coord/internal/ledger", "coord/mem",
-		"transport", "transport/mem", "transport/tcp", "coord/etcd", "coord/etcd/server", "node/internal/filtering", "node/internal/hot", "node/internal/latch", "node/internal/link", "node/internal/liveness",
+		"transport", "transport/mem", "transport/tcp", "internal/pending", "coord/etcd", "coord/etcd/server", "node/internal/filtering", "node/internal/hot", "node/internal/latch", "node/internal/link", "node/internal/liveness",
 		"node/internal/operation", "node/internal/planner", "node/internal/receive", "node/internal/round", "node/internal/run", "node/internal/scan", "node/internal/shards",
 		"node/internal/staleness", "node/internal/tick", "node/internal/worker", "node", "sim"}
 
