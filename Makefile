@@ -201,7 +201,7 @@ interrupt: ## what a run loses that is killed twice and resumed on fewer nodes, 
 straggle: ## what a node costs a run that gets half the processor time of the others (minutes, as root)
 	$(GO) run ./internal/straggle $(STRAGGLE)
 
-# RESULTS= names a part of a name: make results RESULTS=delay. What there is:
+# RESULTS= is a regular expression of names: make results RESULTS=delay. What there is:
 # go run ./internal/results -list
 .PHONY: results
 results: ## measure the figures of docs/results anew, or those that RESULTS names (hours)

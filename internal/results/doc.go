@@ -3,7 +3,7 @@
 //
 //	go run ./internal/results              # make results: all of them, which takes hours
 //	go run ./internal/results -list        # which there are
-//	go run ./internal/results -match delay # only those whose name contains this
+//	go run ./internal/results -match '^delay$' # only those whose name matches this
 //	go run ./internal/results -match timing -quick -out run/results
 //
 // It builds cmd/godwit of the tree that it is started in and runs it, one command

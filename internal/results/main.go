@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 )
@@ -63,7 +64,7 @@ var results = []result{
 func main() {
 	var o options
 	list := flag.Bool("list", false, "list names and commands, and run none")
-	flag.StringVar(&o.match, "match", "", "only those whose name contains this")
+	flag.StringVar(&o.match, "match", "", "only those whose name matches this regular `expression`")
 	flag.BoolVar(&o.quick, "quick", false, "smaller: experiments with --quick, a tenth of a second for each case of bench")
 	flag.StringVar(&o.out, "out", filepath.Join("docs", "results"), "folder of the figures")
 	flag.StringVar(&o.plots, "plots", "", "folder of the plots (default: docs/experiments, or -out where that is given)")
@@ -103,14 +104,18 @@ func (o *options) run(ctx context.Context) error {
 	if o.quick && o.out == filepath.Join("docs", "results") {
 		return fmt.Errorf("figures of -quick do not belong into %s: give another folder by -out", o.out)
 	}
+	match, err := regexp.Compile(o.match)
+	if err != nil {
+		return fmt.Errorf("-match: %w", err)
+	}
 	var wanted []result
 	for _, r := range results {
-		if strings.Contains(r.name, o.match) {
+		if match.MatchString(r.name) {
 			wanted = append(wanted, r)
 		}
 	}
 	if len(wanted) == 0 {
-		return fmt.Errorf("no name contains %q: -list shows them", o.match)
+		return fmt.Errorf("no name matches %q: -list shows them", o.match)
 	}
 	for _, dir := range []string{o.out, o.plots} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {

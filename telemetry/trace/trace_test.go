@@ -504,6 +504,9 @@ func TestDetailsOfFewerKeysAreWrittenWhereThereAreMany(t *testing.T) {
 		t.Fatal(err)
 	}
 	for k := range godwit.Key(keys) {
+		if race && k%16 != named%16 { // each reads all segments
+			continue
+		}
 		l, err := tr.Life(k)
 		if err != nil {
 			t.Fatal(err)
