@@ -98,11 +98,7 @@ func lease(ctx context.Context, s Store, h Holder, ttl time.Duration) (*Lock, er
 		}
 	}
 	state := leaseState{Holder: h, Word: rand.Text(), Unsure: n > 0 && !before.Released}
-	b, err := json.Marshal(state)
-	if err != nil {
-		return nil, err
-	}
-	err = s.Create(ctx, leaseName(n+1), func(w io.Writer) error { _, err := w.Write(b); return err })
+	err = createLease(ctx, s, n+1, state)
 	if errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("%w: it came at the same time as this one", ErrLocked)
 	}
@@ -195,6 +191,15 @@ func stillLeft(ctx context.Context, s Store, n int, before leaseState) error {
 	return err
 }
 
+// createLease creates the object of a lease. The error wraps fs.ErrExist if there is one of the number.
+func createLease(ctx context.Context, s Store, n int, l leaseState) error {
+	b, err := json.Marshal(l)
+	if err != nil {
+		return err
+	}
+	return s.Create(ctx, leaseName(n), func(w io.Writer) error { _, err := w.Write(b); return err })
+}
+
 func readLease(ctx context.Context, s Store, n int) (l leaseState, err error) {
 	b, err := readAll(ctx, s, leaseName(n), maxHolder)
 	if err == nil {
@@ -248,11 +253,7 @@ func (k *keeper) renew(ctx context.Context) {
 	state := k.state
 	k.mu.Unlock()
 	failed := k.put(ctx, state)
-	_, err := k.store.Size(ctx, leaseName(k.number+1)) // behind the renewal: see stillLeft
-	var next leaseState
-	if err == nil {
-		next, err = k.rival(ctx)
-	}
+	next, err := k.rival(ctx) // behind the renewal: see stillLeft
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.unsure = next.Unsure || k.unsure && err != nil && !errors.Is(err, fs.ErrNotExist)
@@ -265,18 +266,14 @@ func (k *keeper) renew(ctx context.Context) {
 	}
 }
 
-// rival reads the next lease, which another run has created. If that has yielded, it creates the one behind it; the error
-// wraps fs.ErrNotExist then, as if there had been no other run.
+// rival reads the next lease, which another run has created; the error wraps fs.ErrNotExist if none has. If that run has yielded, it creates the one
+// behind it, and returns such an error, as if there had been no other run.
 func (k *keeper) rival(ctx context.Context) (next leaseState, err error) {
 	next, err = readLease(ctx, k.store, k.number+1)
 	if err != nil || !next.Yielded {
 		return next, err
 	}
-	b, err := json.Marshal(k.state)
-	if err != nil {
-		return next, err
-	}
-	err = k.store.Create(ctx, leaseName(k.number+2), func(w io.Writer) error { _, err := w.Write(b); return err })
+	err = createLease(ctx, k.store, k.number+2, k.state)
 	if errors.Is(err, fs.ErrExist) {
 		if last, rerr := readLease(ctx, k.store, k.number+2); rerr != nil || last.Word != k.state.Word {
 			return next, rerr // nil: a third run was faster

@@ -13,8 +13,13 @@ const Patience = 5 * time.Minute
 
 // Patient returns a store that gives up what s has not done within a limit: whoever waits gets an error then, which names the store, instead of
 // waiting for ever. s has to heed the contexts of calls: a folder of a file system that does not answer is waited for by the operating
-// system.
-func Patient(s Store, limit time.Duration) Store { return patientStore{s, limit} }
+// system. Of a store that is patient already, this limit counts.
+func Patient(s Store, limit time.Duration) Store {
+	if p, ok := s.(patientStore); ok {
+		s = p.Store
+	}
+	return patientStore{s, limit}
+}
 
 type patientStore struct {
 	Store
@@ -73,6 +78,13 @@ func (w patientWriter) Write(b []byte) (int, error) {
 	defer w.call.rest()
 	n, err := w.w.Write(b)
 	return n, w.call.because(err)
+}
+
+// Put implements [Store].
+func (s patientStore) Put(ctx context.Context, name string, b []byte) error {
+	c := s.begin(ctx)
+	defer c.close()
+	return c.because(s.Store.Put(c, name, b))
 }
 
 // Size implements [Store].

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // A silent store does not answer until the context of a call ends.
@@ -30,6 +31,11 @@ func (silent) Read(ctx context.Context, _ string, _, _ int64) (io.ReadCloser, er
 	return nil, ctx.Err()
 }
 
+func (silent) Put(ctx context.Context, _ string, _ []byte) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
 func init() {
 	RegisterScheme("silent", func(context.Context, *url.URL) (Store, error) { return silent{}, nil })
 }
@@ -39,6 +45,7 @@ func TestAPlaceThatDoesNotAnswerIsNotWaitedForForEver(t *testing.T) {
 	for what, do := range map[string]func(ctx context.Context, s Store) error{
 		"the lock":   func(ctx context.Context, s Store) error { _, err := Acquire(ctx, s, one); return err },
 		"a list":     func(ctx context.Context, s Store) error { _, err := Manifests(ctx, s); return err },
+		"a put":      func(ctx context.Context, s Store) error { return s.Put(ctx, "name", nil) },
 		"the last":   func(ctx context.Context, s Store) error { _, err := Open(ctx, s, 0); return err },
 		"the second": func(ctx context.Context, s Store) error { _, err := Open(ctx, s, 2); return err },
 	} {
@@ -51,6 +58,18 @@ func TestAPlaceThatDoesNotAnswerIsNotWaitedForForEver(t *testing.T) {
 			}
 			if err := do(ctx, s); err == nil || errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "silent://bucket has not answered for 5m0s") {
 				t.Errorf("%s: %v", what, err)
+			}
+		})
+	}
+}
+
+func TestTheLastLimitOfAPatientStoreCounts(t *testing.T) {
+	for _, limit := range []time.Duration{Patience / 5, 2 * Patience} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			_, err := Patient(Patient(silent{}, Patience), limit).Size(t.Context(), "name")
+			if took := time.Since(began); err == nil || took != limit || !strings.Contains(err.Error(), limit.String()) {
+				t.Errorf("with a limit of %v: %v after %v", limit, err, took)
 			}
 		})
 	}
