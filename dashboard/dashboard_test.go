@@ -635,13 +635,20 @@ func sample(t *testing.T, dir, run string, items ...int64) {
 	}
 }
 
-// A node's speed is told beside that of the other ones, and accesses beside moves are those of keys that moved.
-func TestTheOverviewComparesANodeWithTheOthers(t *testing.T) {
+// serveSampled serves the run a, of which node 0 trains 1,000 items a second and node 1 500, when all of it was read.
+func serveSampled(t *testing.T) *browser {
+	t.Helper()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a"), "a")
 	sample(t, filepath.Join(dir, "a"), "a", 1000, 500)
 	b := serve(t, Config{Dir: dir})
 	b.read("a")
+	return b
+}
+
+// A node's speed is told beside that of the other ones, and accesses beside moves are those of keys that moved.
+func TestTheOverviewComparesANodeWithTheOthers(t *testing.T) {
+	b := serveSampled(t)
 	var o struct {
 		Nodes   []struct{ Speed float64 }
 		Slowest struct {
@@ -736,11 +743,7 @@ func TestTheOverviewOfAShortRunHasItsLastSample(t *testing.T) {
 
 // Between two samples, what was done is spread evenly; behind the last one it is not known.
 func TestCurvesLieBetweenSamples(t *testing.T) {
-	dir := t.TempDir()
-	write(t, filepath.Join(dir, "a"), "a")
-	sample(t, filepath.Join(dir, "a"), "a", 1000, 500)
-	b := serve(t, Config{Dir: dir})
-	b.read("a")
+	b := serveSampled(t)
 	var all struct {
 		T     []float64
 		Nodes []struct{ Series map[string][]*float64 }

@@ -10,7 +10,6 @@ import (
 	"io"
 	"net"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/godwit-ps/godwit"
@@ -153,8 +152,7 @@ func (s *Server) accept() {
 			})
 		case errors.Is(err, net.ErrClosed):
 			return
-		case (errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)) && s.strangers.DropOldest():
-			// There is a file descriptor again.
+		case s.strangers.Relieve(err):
 		default:
 			time.Sleep(10 * time.Millisecond) // it passes
 		}

@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"syscall"
 )
 
 // Bounds on the pending connections of a listener, each of which takes a goroutine
@@ -84,9 +85,12 @@ func (w *Set) Remove(s *Conn) {
 	close(s.gone)
 }
 
-// DropOldest drops the oldest connection of the origin that has the most, waits until it was removed, and reports
-// whether there was one.
-func (w *Set) DropOldest() bool {
+// Relieve is told of an error of Accept. If the process has too many files open, it drops the oldest connection of the origin that has the most, waits
+// until it was removed, and reports whether there was one: there is a file descriptor again then.
+func (w *Set) Relieve(err error) bool {
+	if !errors.Is(err, syscall.EMFILE) && !errors.Is(err, syscall.ENFILE) {
+		return false
+	}
 	w.mu.Lock()
 	oldest := w.oldest()
 	if oldest != nil {

@@ -403,10 +403,13 @@ func batches(n float64) string {
 
 // actsOnIntents reports whether a policy does anything about what is announced.
 func actsOnIntents(policy string) bool {
-	if name := nameOf(policy); name != "static" {
-		return name != "replicate" && name != "stale"
+	switch nameOf(policy) {
+	case "static":
+		return policy != "static" // with parameters, it fetches values ahead
+	case "replicate", "stale":
+		return false
 	}
-	return policy != "static" // with parameters, it fetches values ahead
+	return true
 }
 
 // nameOf returns a policy without its parameters.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/godwit-ps/godwit"
@@ -61,8 +60,8 @@ func (l *listener) run() {
 			s := l.pending.Add(raw.RemoteAddr(), drop)
 			l.wg.Go(func() { l.handshake(ctx, raw, drop, s) })
 			continue
-		case (errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)) && l.pending.DropOldest():
-			continue // there is a file descriptor again
+		case l.pending.Relieve(err):
+			continue
 		}
 		// Short of Close, errors pass, such as that of a connection that broke
 		// while it waited.

@@ -551,10 +551,9 @@ func TestNamesAreReadWhole(t *testing.T) {
 	}
 }
 
-// accesses writes the trace of a run: each node accesses ten keys in turns, 100 times a second, by a clock that is off by so many ns.
-func accesses(t *testing.T, n int, off ...int64) (dir string) {
+// writer begins the trace of a node, of a table of ten rows.
+func writer(t *testing.T, dir string, h trace.Header) *trace.Writer {
 	t.Helper()
-	dir = t.TempDir()
 	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 10, Dim: 1, Rule: godwit.Add{}})
 	if err != nil {
 		t.Fatal(err)
@@ -563,11 +562,20 @@ func accesses(t *testing.T, n int, off ...int64) (dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	h.Run, h.Policy, h.Tables = "r", "p", trace.TablesOf(m)
+	w, err := trace.Create(trace.Config{Dir: dir, Keys: keys, Plain: true, Header: h})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// accesses writes the trace of a run: each node accesses ten keys in turns, 100 times a second, by a clock that is off by so many ns.
+func accesses(t *testing.T, n int, off ...int64) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
 	for node := range off {
-		w, err := trace.Create(trace.Config{Dir: dir, Keys: keys, Plain: true, Header: trace.Header{Run: "r", Policy: "p", Node: godwit.NodeID(node), Nodes: len(off), Start: 1e18 + off[node], Tables: trace.TablesOf(m)}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := writer(t, dir, trace.Header{Node: godwit.NodeID(node), Nodes: len(off), Start: 1e18 + off[node]})
 		for i := range n {
 			w.Add(trace.Event{Node: godwit.NodeID(node), Key: godwit.Key(i % 10), Kind: trace.Accessed, N: 1, Time: int64(i) * 1e7})
 		}
@@ -661,18 +669,7 @@ func TestReadingEndsWithItsContext(t *testing.T) {
 func TestKeysStayWhereTheyAreWhileNothingHappens(t *testing.T) {
 	const hour = int64(3600e9)
 	dir := t.TempDir()
-	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 10, Dim: 1, Rule: godwit.Add{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	keys, err := trace.ParseKeys("", m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := trace.Create(trace.Config{Dir: dir, Keys: keys, Plain: true, Header: trace.Header{Run: "r", Policy: "p", Nodes: 1, Tables: trace.TablesOf(m)}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := writer(t, dir, trace.Header{Nodes: 1})
 	add := func(at int64, key int, kind trace.Kind) {
 		w.Add(trace.Event{Time: at, Key: godwit.Key(key), Kind: kind})
 		w.Add(trace.Event{Time: at, Key: godwit.Key(key), Kind: trace.Accessed, N: 1})
