@@ -185,11 +185,17 @@ func (d *doctor) slowLinks() {
 			}
 		}
 	}
-	for i, w := range ways {
-		all := medianOf(ways, i, func(way) bool { return true })
-		ofA := medianOf(ways, i, func(o way) bool { return o.a == w.a || o.b == w.a })
-		ofB := medianOf(ways, i, func(o way) bool { return o.a == w.b || o.b == w.b })
-		usual := max(all, ofA, ofB)
+	var all []float64
+	of := map[godwit.NodeID][]float64{} // the ways of a node
+	for _, w := range ways {
+		all, of[w.a], of[w.b] = append(all, w.mean), append(of[w.a], w.mean), append(of[w.b], w.mean)
+	}
+	slices.Sort(all)
+	for _, times := range of {
+		slices.Sort(times)
+	}
+	for _, w := range ways {
+		usual := max(medianWithout(all, w.mean), medianWithout(of[w.a], w.mean), medianWithout(of[w.b], w.mean))
 		if usual == 0 || w.mean < slowAnswer*usual || w.mean-usual < farMicros*1e-6 {
 			continue
 		}
@@ -206,18 +212,23 @@ func (d *doctor) slowLinks() {
 	}
 }
 
-// medianOf returns the median time of ways other than one; 0: there are none.
-func medianOf(ways []way, but int, which func(way) bool) float64 {
-	var all []float64
-	for i, w := range ways {
-		if i != but && which(w) {
-			all = append(all, w.mean)
+// medianWithout returns the median of sorted numbers other than one of them; 0: there are none.
+func medianWithout(sorted []float64, one float64) float64 {
+	but, _ := slices.BinarySearch(sorted, one)
+	at := func(i int) float64 {
+		if i >= but {
+			i++
 		}
+		return sorted[i]
 	}
-	if len(all) == 0 {
+	switch n := len(sorted) - 1; {
+	case n <= 0:
 		return 0
+	case n%2 == 0:
+		return (at(n/2-1) + at(n/2)) / 2
+	default:
+		return at(n / 2)
 	}
-	return median(all)
 }
 
 // memory looks for nodes whose machine has too little of it.

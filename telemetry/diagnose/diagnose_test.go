@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -140,6 +141,23 @@ func TestAdviceFitsThePolicy(t *testing.T) {
 		}
 		if announces != want.announces {
 			t.Errorf("to announce keys under %s is advised: %v", policy, announces)
+		}
+	}
+}
+
+// The median of all numbers but one is that of the others.
+func TestAMedianWithoutOne(t *testing.T) {
+	numbers := []float64{1, 2, 2, 3, 5, 5, 5, 8, 9, 11}
+	for n := range numbers {
+		sorted := numbers[:n+1]
+		for i, one := range sorted {
+			want := 0.0
+			if n > 0 {
+				want = median(slices.Delete(slices.Clone(sorted), i, i+1))
+			}
+			if got := medianWithout(sorted, one); got != want {
+				t.Errorf("of %v without %v: %v, want %v", sorted, one, got, want)
+			}
 		}
 	}
 }
