@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	ps "github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/job/cli"
 	"github.com/godwit-ps/godwit/telemetry/diagnose"
 	"github.com/godwit-ps/godwit/telemetry/record"
@@ -34,11 +36,19 @@ Exit codes:
 		Example: "  godwit train kge --nodes 4 --trace /tmp/trace\n  godwit diagnose /tmp/trace",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := record.Open(args[0])
+			r, err := record.Outline(args[0])
 			if err != nil {
 				return cli.Failed(err)
 			}
-			in := diagnose.From(r)
+			p := &reading{to: cmd.ErrOrStderr(), terminal: cli.IsTerminal(cmd.ErrOrStderr()), next: time.Now().Add(silent)}
+			for i := range r.Nodes {
+				p.all += r.Bytes(ps.NodeID(i))
+			}
+			in, err := diagnose.Scan(r, p.tell)
+			p.end()
+			if err != nil {
+				return cli.Failed(err)
+			}
 			found := diagnose.Diagnose(in)
 			write := writeFindings
 			if asJSON {
@@ -57,6 +67,36 @@ Exit codes:
 	g.BoolVar(&asJSON, "json", false, "print a JSON object")
 	cli.AddGroups(cmd, g)
 	return cmd
+}
+
+// For how long a reading says nothing, and how often it tells how far it is.
+const (
+	silent    = time.Second
+	tellEvery = 200 * time.Millisecond
+)
+
+// A reading tells on a terminal how far the samples of a run are read, if that takes long.
+type reading struct {
+	to        io.Writer
+	terminal  bool
+	read, all int64     // bytes
+	next      time.Time // when it is to tell
+	told      bool      // the terminal shows a line
+}
+
+func (p *reading) tell(bytes int) {
+	p.read += int64(bytes)
+	if now := time.Now(); p.terminal && !now.Before(p.next) {
+		p.next, p.told = now.Add(tellEvery), true
+		_, _ = fmt.Fprintf(p.to, "\r\x1b[Kreading samples: %.1f of %.1f GB", float64(p.read)/1e9, float64(max(p.read, p.all))/1e9)
+	}
+}
+
+// end clears the line.
+func (p *reading) end() {
+	if p.told {
+		_, _ = io.WriteString(p.to, "\r\x1b[K")
+	}
 }
 
 func findingsAsJSON(w io.Writer, r *record.Run, in *diagnose.Input, found []diagnose.Finding) error {

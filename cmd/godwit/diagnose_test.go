@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/godwit-ps/godwit/telemetry/record"
 )
@@ -54,5 +55,26 @@ func TestDiagnoseNamesTheIllAndEndsWithItsCode(t *testing.T) {
 	}
 	if code, _, stderr := run(t, "diagnose", t.TempDir()); code != 1 || !strings.Contains(stderr, "no samples") {
 		t.Errorf("an empty folder: code %d, %q", code, stderr)
+	}
+}
+
+// Who waits on a terminal for samples to be read hears how far that is, once it takes long, and nothing is left of it.
+func TestAReadingTellsHowFarItIs(t *testing.T) {
+	var b strings.Builder
+	p := &reading{to: &b, terminal: true, all: 4e9, next: time.Now().Add(time.Hour)}
+	if p.tell(1e9); b.Len() > 0 {
+		t.Errorf("at once it tells %q", b.String())
+	}
+	p.next = time.Now()
+	p.tell(5e8)
+	p.end()
+	if want := "\r\x1b[Kreading samples: 1.5 of 4.0 GB\r\x1b[K"; b.String() != want {
+		t.Errorf("%q, want %q", b.String(), want)
+	}
+	b.Reset()
+	p = &reading{to: &b, all: 4e9}
+	p.tell(1e9)
+	if p.end(); b.Len() > 0 {
+		t.Errorf("where nobody looks it tells %q", b.String())
 	}
 }

@@ -56,6 +56,9 @@ type keyLook struct {
 	trace.Use
 }
 
+// lately is for how long it is said what held the run up.
+const lately = time.Minute
+
 // recently is for how long figures of nodes are taken together.
 const recently = 10 * time.Second
 
@@ -63,7 +66,7 @@ const recently = 10 * time.Second
 const hotShown = 10
 
 func lookAt(r *record.Run) *look {
-	in := diagnose.Recent(r, time.Minute)
+	in := diagnose.Recent(r, lately)
 	l := &look{Run: r.About.Run, Policy: r.About.Policy, Live: r.Live(), Waste: map[string]float64{}, Findings: diagnose.Diagnose(in), told: len(in.Nodes) > 0, crowded: in.Crowded()}
 	if s := r.Start(); s != nil {
 		l.Task = s.Task

@@ -29,7 +29,7 @@ as an object.`,
 		Example: "  godwit train kge --nodes 4 --trace /tmp/trace &\n  godwit top /tmp/trace",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := record.Open(args[0])
+			r, err := record.Recent(args[0], lately)
 			if err != nil {
 				return cli.Failed(err)
 			}

@@ -2,6 +2,6 @@
 // late or not at all, a hot key, small batches, a machine without memory. It reads nothing but the
 // samples of the nodes (package telemetry/record).
 //
-// [From] puts together what nodes did while they trained, and [Diagnose] is a function of that alone. A run
+// [From] puts together what nodes did while they trained, from samples in memory, and [Scan] from files. [Diagnose] is a function of that alone. A run
 // that is well has no finding.
 package diagnose

@@ -57,31 +57,116 @@ func Recent(r *record.Run, span time.Duration) (in Input) {
 		for len(samples) > 2 && samples[len(samples)-1].Time-samples[0].Time > int64(span) {
 			samples = samples[1:]
 		}
-		if in.Policy == "" {
-			in.Policy = n.Header.Policy
-		}
-		x := Node{Node: godwit.NodeID(i), Workers: max(1, n.Header.Workers), Host: n.Header.Host, Sent: map[string]uint64{}, Answers: map[godwit.NodeID]record.Times{}}
-		x.Waits, x.Halves[0].Waits, x.Halves[1].Waits = map[string]float64{}, map[string]float64{}, map[string]float64{}
+		x := in.node(i, &n.Header)
 		items := samples[len(samples)-1].Items > samples[0].Items
 		for j := 1; j < len(samples); j++ {
 			a, b := &samples[j-1], &samples[j]
-			if items && b.Items > a.Items || !items && b.Steps > a.Steps {
-				x.add(a, b, 2*j/len(samples))
+			if trained(a, b, items) {
+				x.add(a, b, min(1, 2*j/len(samples)))
+				x.addSums(a, b)
 			}
 		}
-		if x.Seconds > 0 {
-			x.keys(&samples[len(samples)-1])
-			in.Nodes = append(in.Nodes, x)
-		}
+		in.take(x, &samples[len(samples)-1])
 	}
 	return in
 }
 
-// add adds what the node did between two samples, in one half of its time.
+// Scan is From of a run of [record.Outline], whose samples it reads one by one and does not keep. It calls tell when so many more of their bytes are read.
+func Scan(r *record.Run, tell func(bytes int)) (in Input, err error) {
+	in.Policy = r.About.Policy
+	for i, n := range r.Nodes {
+		if n == nil {
+			continue
+		}
+		s := scan{in: &in, header: &n.Header, number: i}
+		last, err := r.Each(godwit.NodeID(i), s.pair, tell)
+		if err != nil {
+			return in, err
+		}
+		if s.node != nil {
+			s.end(last)
+			in.take(s.node, s.whole(last))
+		}
+	}
+	return in, nil
+}
+
+// A scan puts together what one node did, from pairs of samples.
+type scan struct {
+	in     *Input
+	header *record.Header
+	number int
+	node   *Node // nil: there was no pair
+	items  bool  // the node counts examples
+	// The first sample of those that the node trained between one and the next, up to now; nil: it does not train. What is a sum counts from it to the last
+	// of them at once: to read it takes most of the time.
+	from *record.Sample
+}
+
+// pair takes a sample and the one before it.
+func (s *scan) pair(a, b *record.Front) {
+	switch {
+	case s.node == nil:
+		s.node = s.in.node(s.number, s.header)
+		s.items = b.Items > a.Items
+	case !s.items && b.Items > a.Items: // the steps before were none of training
+		s.node, s.from, s.items = s.in.node(s.number, s.header), nil, true
+	}
+	if !trained(&a.Sample, &b.Sample, s.items) {
+		s.end(a)
+		return
+	}
+	if s.from == nil {
+		s.from = s.whole(a)
+	}
+	s.node.add(&a.Sample, &b.Sample, b.Half)
+}
+
+// end takes note that the node does not train after a sample.
+func (s *scan) end(f *record.Front) {
+	if s.from != nil {
+		s.node.addSums(s.from, s.whole(f))
+	}
+	s.from = nil
+}
+
+// whole returns a sample with all of its fields; of one whose line is damaged, with those that were read before.
+func (s *scan) whole(f *record.Front) *record.Sample {
+	x, err := f.Whole()
+	if err != nil {
+		return &f.Sample
+	}
+	return &x
+}
+
+// node returns a node of which nothing is known yet.
+func (in *Input) node(i int, h *record.Header) *Node {
+	if in.Policy == "" {
+		in.Policy = h.Policy
+	}
+	x := &Node{Node: godwit.NodeID(i), Workers: max(1, h.Workers), Host: h.Host, Sent: map[string]uint64{}, Answers: map[godwit.NodeID]record.Times{}}
+	x.Waits, x.Halves[0].Waits, x.Halves[1].Waits = map[string]float64{}, map[string]float64{}, map[string]float64{}
+	return x
+}
+
+// take takes a node whose last sample is given, if it trained.
+func (in *Input) take(x *Node, last *record.Sample) {
+	if x.Seconds > 0 {
+		x.keys(last)
+		in.Nodes = append(in.Nodes, *x)
+	}
+}
+
+// trained reports whether the node trained between two samples, by its examples or by its steps.
+func trained(a, b *record.Sample, items bool) bool {
+	return items && b.Items > a.Items || !items && b.Steps > a.Steps
+}
+
+// add adds what the fronts of two samples say of what the node did between them, in one half of its time.
 func (x *Node) add(a, b *record.Sample, half int) {
 	u := b.Since(a, x.Workers)
 	sum(&x.Usage, &u)
-	sum(&x.Halves[min(1, half)], &u)
+	sum(&x.Halves[half], &u)
 	p, q := &a.Accesses, &b.Accesses
 	x.Accesses.Local += q.Local - p.Local
 	x.Accesses.Replica += q.Replica - p.Replica
@@ -98,6 +183,10 @@ func (x *Node) add(a, b *record.Sample, half int) {
 	if n := b.Process.Available; n > 0 && (x.Available == 0 || n < x.Available) {
 		x.Available = n
 	}
+}
+
+// addSums adds the rest of what the node did between two samples: what it did between more of them is the sum.
+func (x *Node) addSums(a, b *record.Sample) {
 	for _, k := range b.Sent {
 		before := uint64(0)
 		if i := slices.IndexFunc(a.Sent, func(o record.Sent) bool { return o.Record == k.Record }); i >= 0 {

@@ -6,7 +6,8 @@
 // evaluations, the end. Neither makes anybody wait: what a slow or full disk does not take is
 // dropped and counted.
 //
-// [Open] reads a folder of both. [Run.Poll] reads what was added since. [Begin] and [Run.PollSome] read it bit by bit. A line that is not whole, as
+// [Open] reads a folder of both. [Run.Poll] reads what was added since. [Begin] and [Run.PollSome] read it bit by bit. [Recent] reads
+// the last samples only, and [Outline] and [Run.Each] read all of them and hold none. A line that is not whole, as
 // a process that was killed leaves it, is passed over.
 //
 // The counters of a [Sample] are totals since the node began, so that a rate follows from any two

@@ -29,6 +29,7 @@ type Run struct {
 	Bad    int     // lines that could not be read
 
 	events tail
+	span   time.Duration // so much of a node that was found is read, its last; 0: all
 }
 
 // A Node is what was written of a node.
@@ -55,18 +56,28 @@ var errNone = errors.New("no samples of a run")
 
 // Open reads what was written of a run: dir is its folder, or one that has no more than one such
 // folder in it.
-func Open(dir string) (*Run, error) {
+func Open(dir string) (*Run, error) { return Recent(dir, 0) }
+
+// Recent is Open of the last samples of each node, which span a time at the least, or are all that there are; 0: all. A long run of many
+// nodes has gigabytes of them, of which it reads the ends. All events are read.
+func Recent(dir string, span time.Duration) (*Run, error) {
 	r, err := Begin(dir)
 	if err != nil {
 		return nil, err
 	}
+	r.span = span
 	if _, err := r.Poll(); err != nil {
 		return nil, err
 	}
+	return r, r.empty()
+}
+
+// empty returns an error if nothing was written of the run.
+func (r *Run) empty() error {
 	if len(r.Nodes) == 0 && r.About.Format == "" {
-		return nil, fmt.Errorf("record: %w in %s: want the folder that --trace named, or one in it", errNone, r.Dir)
+		return fmt.Errorf("record: %w in %s: want the folder that --trace named, or one in it", errNone, r.Dir)
 	}
-	return r, nil
+	return nil
 }
 
 // Begin is Open that reads nothing yet: what there is comes with calls of Poll or PollSome. Nothing need be there but the folder.
@@ -117,6 +128,11 @@ func (r *Run) discover() error {
 				r.Nodes = append(r.Nodes, nil)
 			}
 			r.Nodes[n] = &Node{segment: first, tail: tail{path: segmentPath(r.Dir, godwit.NodeID(n), first)}}
+			if r.span > 0 {
+				if err := r.skip(godwit.NodeID(n), r.Nodes[n]); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	return nil
@@ -124,15 +140,25 @@ func (r *Run) discover() error {
 
 // next returns the first segment of a node after one; 0: there is none.
 func (r *Run) next(n godwit.NodeID, after int) (first int) {
+	for _, i := range r.segments(n) {
+		if i > after {
+			return i
+		}
+	}
+	return 0
+}
+
+// segments returns the numbers of a node's files, in order.
+func (r *Run) segments(n godwit.NodeID) (numbers []int) {
 	files, _ := os.ReadDir(trace.NodeDir(r.Dir, n)) // a folder that cannot be read has none
 	for _, f := range files {
 		text, ok := strings.CutSuffix(f.Name(), ".samples")
-		i, err := strconv.Atoi(text)
-		if ok && err == nil && i > after && (first == 0 || i < first) {
-			first = i
+		if i, err := strconv.Atoi(text); ok && err == nil && i > 0 {
+			numbers = append(numbers, i)
 		}
 	}
-	return first
+	slices.Sort(numbers)
+	return numbers
 }
 
 // pollNode reads on in a node's samples, about so many bytes at the most.
@@ -157,7 +183,7 @@ func (r *Run) pollNode(n godwit.NodeID, node *Node, most int) (more bool, err er
 
 // sample reads a line, and reports whether it is one of the format.
 func (n *Node) sample(line []byte) bool {
-	if bytes.Contains(line[:min(len(line), 64)], []byte(`"format"`)) {
+	if isHeader(line) {
 		var h Header
 		if err := json.Unmarshal(line, &h); err != nil || h.Format != samplesFormat || h.Version != Version || h.Workers < 0 {
 			return false
