@@ -720,3 +720,58 @@ func TestTheLastWindowIsAsLongAsItLasts(t *testing.T) {
 		}
 	}
 }
+
+// What nodes had of keys is counted key by key and window by window, whichever keys are meant and in which order.
+func TestAnAffinityCountsEachKeyInEachWindow(t *testing.T) {
+	const nodes, keys, windows = 11, 50, 7
+	rng := seeded(t)
+	ix := &Index{grid: newGrid(nodes, 0, 1, 64, 1<<20)}
+	for i := range windows {
+		ix.grid.keys = keys - windows + i // of some windows, keys that came later have no room
+		c := ix.grid.column(i)
+		for k := range c.owner {
+			c.owner[k] = uint8(rng.IntN(nodes + 1))
+			for n := range nodes {
+				c.replicas[2*k+n/8] |= uint8(rng.IntN(2)*rng.IntN(2)*(k%2)) << (n & 7)
+			}
+		}
+	}
+	for _, w := range ix.grid.walkers {
+		w.at = windows
+	}
+	var meant []int32
+	for _, k := range rng.Perm(keys)[:keys/2] {
+		meant = append(meant, int32(k))
+	}
+	want, some := make([]Share, nodes), make([]float64, len(meant))
+	for _, c := range ix.grid.columns {
+		for j, k := range meant {
+			if o := c.ownerOf(int(k)); o >= 0 {
+				want[o].Owned += 1.0 / windows / float64(len(meant))
+			}
+			have := nodesOf(c.replicasOf(int(k), 2))
+			for _, n := range have {
+				want[n].Replicated += 1.0 / windows / float64(len(meant))
+			}
+			if len(have) > 0 {
+				some[j] += 1.0 / windows
+			}
+		}
+	}
+	a := &Affinity{Nodes: make([]Share, nodes)}
+	somewhere, err := ix.places(t.Context(), a, meant)
+	if err != nil || len(somewhere) != len(some) {
+		t.Fatalf("%d keys, want %d (%v)", len(somewhere), len(some), err)
+	}
+	near := func(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
+	for n, x := range a.Nodes {
+		if !near(x.Owned, want[n].Owned) || !near(x.Replicated, want[n].Replicated) {
+			t.Errorf("node %d had %+v, want %+v", n, x, want[n])
+		}
+	}
+	for j := range some {
+		if !near(somewhere[j], some[j]) {
+			t.Errorf("of key %d some node had a replica for %v of the time, want %v", meant[j], somewhere[j], some[j])
+		}
+	}
+}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"math/bits"
+	"slices"
+	"sync"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/telemetry/trace"
@@ -160,34 +162,70 @@ func (ix *Index) numbers(keys []godwit.Key) (numbers []int32) {
 // had a replica. Where the last window has no end yet, it counts like the others.
 func (ix *Index) places(ctx context.Context, a *Affinity, keys []int32) (somewhere []float64, err error) {
 	g := ix.grid
-	somewhere = make([]float64, min(len(keys), mostTechniques))
-	unit := 1 / float64(max(1, len(g.columns)))
-	for i := range g.columns {
-		if err := context.Cause(ctx); err != nil {
-			return nil, err
+	first := keys[:min(len(keys), mostTechniques)]
+	inOrder := slices.Sorted(slices.Values(keys)) // as columns have them: the next key is in the cache
+	var mu sync.Mutex                             // of the sums
+	owned, replicated, had := make([]int, len(a.Nodes)), make([]int, len(a.Nodes)), make([]int, len(first))
+	parallel(len(g.columns), func(i int) {
+		if ctx.Err() != nil {
+			return
 		}
 		c := g.complete(i)
-		for j, k := range keys {
-			if o := c.ownerOf(int(k)); o >= 0 {
-				a.Nodes[o].Owned++
+		t := tallyOf(c, g.bitmap, inOrder)
+		mu.Lock()
+		defer mu.Unlock()
+		for n := range a.Nodes {
+			owned[n] += int(t.owned[n+1])
+			replicated[n] += t.replicated(n)
+		}
+		for j, k := range first {
+			if ones(c.replicasOf(int(k), g.bitmap)) > 0 {
+				had[j]++
 			}
-			r := c.replicasOf(int(k), g.bitmap)
-			if ones(r) == 0 {
-				continue
-			}
-			if j < len(somewhere) {
-				somewhere[j] += unit
-			}
-			for _, n := range nodesOf(r) {
-				a.Nodes[n].Replicated++
+		}
+	})
+	unit := 1 / float64(max(1, len(g.columns)))
+	for n := range a.Nodes {
+		a.Nodes[n].Owned = float64(owned[n]) * unit / float64(max(1, len(keys)))
+		a.Nodes[n].Replicated = float64(replicated[n]) * unit / float64(max(1, len(keys)))
+	}
+	for _, n := range had {
+		somewhere = append(somewhere, float64(n)*unit)
+	}
+	return somewhere, context.Cause(ctx)
+}
+
+// A tally is how many of some keys nodes have.
+type tally struct {
+	owned [256]uint32   // by node + 1; 0: nobody
+	maps  [][256]uint32 // by byte of the bitmap of a key's replicas, and its value: one count for up to eight nodes
+}
+
+// tallyOf counts keys in a column.
+func tallyOf(c *column, bitmap int, keys []int32) *tally {
+	t := &tally{maps: make([][256]uint32, bitmap)}
+	for _, k := range keys {
+		if int(k) >= len(c.owner) {
+			continue
+		}
+		t.owned[c.owner[k]]++
+		for i, b := range c.replicas[int(k)*bitmap : (int(k)+1)*bitmap] {
+			if b != 0 {
+				t.maps[i][b]++
 			}
 		}
 	}
-	for n := range a.Nodes {
-		a.Nodes[n].Owned *= unit / float64(max(1, len(keys)))
-		a.Nodes[n].Replicated *= unit / float64(max(1, len(keys)))
+	return t
+}
+
+// replicated returns of how many keys a node has a replica.
+func (t *tally) replicated(node int) (n int) {
+	for b, many := range &t.maps[node/8] {
+		if b&(1<<(node&7)) != 0 {
+			n += int(many)
+		}
 	}
-	return somewhere, nil
+	return n
 }
 
 // countsOf counts the events of keys by node: from the segments, if these are not all.
