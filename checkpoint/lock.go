@@ -26,6 +26,9 @@ type Holder struct {
 }
 
 func (h Holder) String() string {
+	if h == (Holder{}) {
+		return "a run that does not say who it is"
+	}
 	return fmt.Sprintf("the run %s, process %d of %s, since %s", h.Run, h.PID, h.Host, h.Since.Format(time.DateTime))
 }
 
@@ -43,8 +46,8 @@ func (l *Lock) Check() error { return l.check() }
 func (l *Lock) Release() error { return l.release() }
 
 // Acquire takes the lock of a store, or returns an error that wraps [ErrLocked] and names the holder. In a
-// folder the lock ends with its process. Elsewhere it is a lease that its holder renews: where the last holder did not release it,
-// Acquire watches for a minute whether it is renewed.
+// folder the lock ends with its process. Elsewhere it is a lease that its holder renews: where the last holder did not release it, or the lease is
+// damaged, Acquire watches for a minute whether it is renewed.
 func Acquire(ctx context.Context, s Store, h Holder) (*Lock, error) {
 	var l *Lock
 	var err error
@@ -69,6 +72,14 @@ const (
 // held is the error where another run holds the lock.
 func held(h Holder) error { return fmt.Errorf("%w: %v", ErrLocked, h) }
 
+// held is the error where a lease was renewed, or else written to, while it was watched.
+func (l *leaseState) held() error {
+	if l.damage == nil {
+		return held(l.Holder)
+	}
+	return fmt.Errorf("%w, perhaps: while this one watched its lease, that was written to and is damaged (%w). If no run writes there, begin this one again: it takes over a lease that stays as it is", ErrLocked, l.damage)
+}
+
 // A leaseState is what the object of a lease holds. Each holder has an object of its own, lock-1, lock-2, …: the
 // one with the largest number is the holder. To take over from a holder that is gone, the next one is created, which
 // the store allows once. So nothing is ever removed or changed that somebody else may have changed meanwhile. Who takes over is not
@@ -81,6 +92,25 @@ type leaseState struct {
 	Released bool   `json:"released"`
 	Unsure   bool   `json:"unsure,omitempty"`  // its holder does not know yet whether it takes over
 	Yielded  bool   `json:"yielded,omitempty"` // it did not, and released it
+
+	text   string // the object, as it was read
+	damage error  // why that cannot be read; nil: it can
+}
+
+// changed reports whether who holds a lease renewed it since it was read. Each renewal writes all of the object, whatever was there.
+func (l *leaseState) changed(before *leaseState) bool {
+	if l.damage != nil || before.damage != nil {
+		return l.text != before.text
+	}
+	return l.Beat != before.Beat
+}
+
+// who says who holds a lease.
+func (l *leaseState) who() string {
+	if l.damage != nil {
+		return fmt.Sprintf("whose lease is damaged: %v", l.damage)
+	}
+	return l.Holder.String()
 }
 
 func leaseName(n int) string { return fmt.Sprintf("%s-%d", lockName, n) }
@@ -151,13 +181,13 @@ func lastLease(ctx context.Context, s Store) (n int, err error) {
 // watchLease returns a lease once it is given back or was not renewed for the time ttl, by
 // this process's clock.
 func watchLease(ctx context.Context, s Store, n int, ttl time.Duration) (now leaseState, err error) {
-	first, err := readLease(ctx, s, n)
+	first, err := seeLease(ctx, s, n)
 	if err != nil {
 		return now, err
 	}
 	if !first.Released {
 		wait := ttl / renewals * (renewals + 1)
-		slog.Warn(fmt.Sprintf("checkpoint: %s may still be written to by another run (%v): watching its lease for up to %v before this run begins", s, first.Holder, wait))
+		slog.Warn(fmt.Sprintf("checkpoint: %s may still be written to by another run (%v): watching its lease for up to %v before this run begins", s, first.who(), wait))
 	}
 	tick := time.NewTicker(ttl / renewals)
 	defer tick.Stop()
@@ -171,11 +201,11 @@ func watchLease(ctx context.Context, s Store, n int, ttl time.Duration) (now lea
 		case <-ctx.Done():
 			return now, context.Cause(ctx)
 		}
-		if now, err = readLease(ctx, s, n); err != nil {
+		if now, err = seeLease(ctx, s, n); err != nil {
 			return now, err
 		}
-		if now.Beat != first.Beat {
-			return now, held(now.Holder)
+		if now.changed(&first) {
+			return now, now.held()
 		}
 	}
 	return now, nil
@@ -184,9 +214,9 @@ func watchLease(ctx context.Context, s Store, n int, ttl time.Duration) (now lea
 // stillLeft returns an error if a lease was renewed since it was read. It is called when the next one has been created, which who renews looks for
 // afterwards: so one of the two sees the other.
 func stillLeft(ctx context.Context, s Store, n int, before leaseState) error {
-	now, err := readLease(ctx, s, n)
-	if err == nil && now.Beat != before.Beat {
-		err = held(now.Holder)
+	now, err := seeLease(ctx, s, n)
+	if err == nil && now.changed(&before) {
+		err = now.held()
 	}
 	return err
 }
@@ -200,15 +230,24 @@ func createLease(ctx context.Context, s Store, n int, l leaseState) error {
 	return s.Create(ctx, leaseName(n), func(w io.Writer) error { _, err := w.Write(b); return err })
 }
 
-func readLease(ctx context.Context, s Store, n int) (l leaseState, err error) {
+// readLease reads the object of a lease. It is an error if that is damaged.
+func readLease(ctx context.Context, s Store, n int) (leaseState, error) {
+	l, err := seeLease(ctx, s, n)
+	return l, errors.Join(err, l.damage)
+}
+
+// seeLease reads the object of a lease, which may be damaged. A run that holds it renews it all the same, so that who watches it need not know
+// what it says.
+func seeLease(ctx context.Context, s Store, n int) (l leaseState, err error) {
 	b, err := readAll(ctx, s, leaseName(n), maxHolder)
-	if err == nil {
-		err = json.Unmarshal(b, &l)
-	}
 	if err != nil {
-		err = fmt.Errorf("%s: %w", leaseName(n), err)
+		return l, fmt.Errorf("%s: %w", leaseName(n), err)
 	}
-	return l, err
+	if err := json.Unmarshal(b, &l); err != nil {
+		l = leaseState{damage: fmt.Errorf("%s has %d bytes that are no lease: %w", leaseName(n), len(b), err)}
+	}
+	l.text = string(b)
+	return l, nil
 }
 
 // A keeper renews a lease.
@@ -224,6 +263,7 @@ type keeper struct {
 	renewed time.Time
 	unsure  bool // another run is about to take over
 	lost    error
+	why     error // of the last renewal that failed; nil: the last one did not
 }
 
 // keep renews the lease until ctx ends.
@@ -256,6 +296,9 @@ func (k *keeper) renew(ctx context.Context) {
 	next, err := k.rival(ctx) // behind the renewal: see stillLeft
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.why = failed; failed == nil && !errors.Is(err, fs.ErrNotExist) {
+		k.why = err
+	}
 	k.unsure = next.Unsure || k.unsure && err != nil && !errors.Is(err, fs.ErrNotExist)
 	switch {
 	case k.unsure: // the next renewal tells
@@ -328,7 +371,11 @@ func (k *keeper) check() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.lost == nil && late {
-		return fmt.Errorf("%w, perhaps: the lease could not be renewed for %v", ErrLocked, k.ttl)
+		err := fmt.Errorf("%w, perhaps: the lease could not be renewed for %v", ErrLocked, k.ttl)
+		if k.why != nil {
+			err = fmt.Errorf("%w: %w", err, k.why)
+		}
+		return err
 	}
 	return k.lost
 }

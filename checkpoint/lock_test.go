@@ -278,3 +278,87 @@ func TestNoTwoLeasesAreAlike(t *testing.T) {
 		t.Errorf("the words are %q", words)
 	}
 }
+
+// damage writes what is no lease in the place of one.
+func damage(t *testing.T, s Store, n int, text string) {
+	t.Helper()
+	if err := s.Put(t.Context(), leaseName(n), []byte(text)); err != nil {
+		t.Error(err)
+	}
+}
+
+// A lease that is damaged, and that nobody renews, is taken over as any other.
+func TestADamagedLeaseIsTakenOver(t *testing.T) {
+	for _, text := range []string{"", `{"run":"one","bea`, "\x00\x00\x00"} {
+		ctx, s := t.Context(), unlockable(t)
+		damage(t, s, 1, text)
+		l, err := lease(ctx, s, two, testTTL/4)
+		if err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		if err := errors.Join(l.Check(), l.Release()); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+		if state, err := readLease(ctx, s, 2); err != nil || state.Run != "two" || state.Unsure || !state.Released {
+			t.Errorf("%q: the lease is %+v, %v", text, state, err)
+		}
+	}
+}
+
+// The holder of a lease that was damaged renews it: who watches meanwhile, or has just created the next one, yields.
+func TestADamagedLeaseThatIsRenewedIsRefused(t *testing.T) {
+	s := unlockable(t)
+	damage(t, s, 1, "{")
+	k := &keeper{store: s, number: 1, ttl: time.Hour, renewed: time.Now(), state: leaseState{Holder: one, Word: "of one"}}
+	_, err := lease(t.Context(), meanwhile{Store: s, create: func() { k.renew(t.Context()) }}, two, testTTL/4)
+	if !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), "the run one, process 1 of h") {
+		t.Errorf("who takes over when the lease has been renewed: %v", err)
+	}
+	if k.renew(t.Context()); k.check() != nil {
+		t.Errorf("whose lease was not taken over: %v", k.check())
+	}
+
+	s = unlockable(t)
+	putLease(t, s, 1, leaseState{Holder: one})
+	reads := 0
+	_, err = watchLease(t.Context(), seen{Store: s, read: func() {
+		if reads++; reads == 2 {
+			damage(t, s, 1, `{"run":`)
+		}
+	}}, 1, testTTL/4)
+	if !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), "lock-1 has 7 bytes that are no lease") || !strings.Contains(err.Error(), "begin this one again") {
+		t.Errorf("a lease that was damaged while it was watched: %v", err)
+	}
+}
+
+// seen is a store in which something happens just before an object is read.
+type seen struct {
+	Store
+	read func()
+}
+
+func (s seen) Read(ctx context.Context, name string, at, n int64) (io.ReadCloser, error) {
+	s.read()
+	return s.Store.Read(ctx, name, at, n)
+}
+
+// A holder whose lease cannot be renewed says why: the store's error, or the next lease, which is damaged.
+func TestALeaseThatCannotBeRenewedSaysWhy(t *testing.T) {
+	s := unlockable(t)
+	late := func(s Store) *keeper {
+		return &keeper{store: s, number: 1, ttl: time.Minute, renewed: time.Now().Add(-time.Hour), state: leaseState{Holder: one}}
+	}
+	if err := late(deaf{s}).check(); !errors.Is(err, ErrLocked) || !errors.Is(err, errDeaf) {
+		t.Errorf("while the store does not answer: %v", err)
+	}
+	damage(t, s, 2, "{")
+	if err := late(s).check(); !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), "lock-2 has 1 bytes that are no lease") {
+		t.Errorf("while the next lease is damaged: %v", err)
+	}
+}
+
+func TestAHolderThatIsNotKnownHasWords(t *testing.T) {
+	if s := (Holder{}).String(); s != "a run that does not say who it is" {
+		t.Errorf("%q", s)
+	}
+}
