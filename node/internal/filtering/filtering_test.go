@@ -158,6 +158,65 @@ func TestWhatALargePushDidNotSendIsFoundSoon(t *testing.T) {
 	}
 }
 
+// A push of keys of very many tables is filtered soon, table by table.
+func TestAPushToManyTablesIsFilteredSoon(t *testing.T) {
+	const n, each = 20_000, 30
+	tables := make([]godwit.Table, n)
+	for i := range tables {
+		tables[i] = godwit.Table{Name: fmt.Sprint(i), Rows: each, Dim: 1, Filters: []godwit.Filter{filter.Sparse{}}}
+	}
+	p := New(modelOf(t, tables...), 1, true).Pipeline(godwit.WorkerID{})
+	var keys []godwit.Key
+	var miss []int
+	push := make([]float32, n*each)
+	for i := range push { // each key is of another table than the one before
+		keys, miss = append(keys, godwit.Key(i%n*each+i/n)), append(miss, i, i)
+		push[i] = float32(i)
+	}
+	began := time.Now()
+	sent, _, vals := p.Filter(t.Context(), idle, miss, keys, push)
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if len(sent) != 2*len(keys) || len(vals) != len(push) {
+		t.Fatalf("sends %d of %d keys", len(sent)/2, len(keys))
+	}
+	for i := 0; i < len(sent); i += 2 {
+		if sent[i] != i/2 || vals[sent[i+1]] != push[sent[i]] {
+			t.Fatalf("sends %v of position %d as that of %d", vals[sent[i+1]], sent[i], i/2)
+		}
+	}
+}
+
+// What is set aside for a cut is taken in the order of keys, soon however much it is, and with what comes back meanwhile.
+func TestWhatIsSetAsideIsTakenInParts(t *testing.T) {
+	const n, part = 100_000, 16
+	var r Residual
+	for i := range n {
+		r.add(godwit.Key(i*7919%n), []float32{1})
+	}
+	r.Cross()
+	began := time.Now()
+	var all []godwit.Key
+	back := false
+	for keys, vals, _ := r.TakeAside(part); len(keys) > 0; keys, vals, _ = r.TakeAside(part) {
+		if len(keys) > part || len(vals) != len(keys) {
+			t.Fatalf("%d keys and %d floats, want up to %d", len(keys), len(vals), part)
+		}
+		if all = append(all, keys...); !back {
+			back = true
+			r.giveBack(all[0], []float32{1}, false)
+			r.giveBack(all[len(all)-1]+1, []float32{1}, false)
+		}
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if len(all) != n+1 || all[n] != 0 || !slices.IsSorted(all[:n]) || r.Aside() {
+		t.Errorf("%d keys were taken, the last of them %d, want %d in order and 0; some are left: %v", len(all), all[len(all)-1], n, r.Aside())
+	}
+}
+
 // While a worker keeps as much as it may, its pushes go through no filter.
 func TestWhatAWorkerKeepsHasABound(t *testing.T) {
 	p := New(filtered(t, big), 1, true).Pipeline(godwit.WorkerID{})

@@ -26,7 +26,7 @@ type Pipeline struct {
 	good  []godwit.Filter // that a call brought, and that may be used
 	batch godwit.FilterBatch
 	calls []uint64 // batches, by table
-	table []int    // by missed position; -1: done
+	group byTable  // the missed positions
 	which []int    // the missed positions of a batch, or those that were not issued
 	keys  []godwit.Key
 	codes []godwit.Encoding // by missed position
@@ -39,6 +39,36 @@ type Pipeline struct {
 
 	in, out, dropped, pushed atomic.Uint64 // bytes of values, positions, keys
 }
+
+// byTable is missed positions in the order of their tables.
+type byTable struct {
+	first []int // the first of each table, in the order in which they came
+	next  []int // by missed position: the next one of the same table; -1: none
+	last  []int // by table, while positions are added: the last one; -1: none yet
+}
+
+// begin empties it, for so many tables.
+func (g *byTable) begin(tables int) {
+	g.first, g.next = g.first[:0], g.next[:0]
+	if g.last == nil {
+		g.last = slices.Repeat([]int{-1}, tables)
+	}
+}
+
+// add adds the next missed position.
+func (g *byTable) add(table int) {
+	i := len(g.next)
+	g.next = append(g.next, -1)
+	if last := g.last[table]; last < 0 {
+		g.first = append(g.first, i)
+	} else {
+		g.next[last] = i
+	}
+	g.last[table] = i
+}
+
+// end is told of each table that no position of it is added any more.
+func (g *byTable) end(table int) { g.last[table] = -1 }
 
 // A kept vector belongs to a position of a call.
 type kept struct {
@@ -187,19 +217,20 @@ func (p *Pipeline) Filter(ctx context.Context, ways Ways, miss []int, keys []god
 	}
 	m := p.of.model
 	n := len(miss) / 2
-	p.table, p.vals = p.table[:0], p.vals[:0]
+	p.vals = p.vals[:0]
+	p.group.begin(m.Tables())
 	floats := 0
 	for i := range n {
 		t, _ := m.Locate(keys[miss[2*i]])
-		p.table = append(p.table, t)
+		p.group.add(t)
 		floats += m.Table(t).Dim
 	}
 	p.vals = slices.Grow(p.vals, floats)
 	p.codes = slices.Grow(p.codes, n)[:n]
-	for i := range n {
-		if t := p.table[i]; t >= 0 {
-			p.filter(fs.of(t), t, i, miss, keys, push)
-		}
+	for _, i := range p.group.first {
+		t, _ := m.Locate(keys[miss[2*i]])
+		p.group.end(t)
+		p.filter(fs.of(t), t, i, miss, keys, push)
 	}
 	to := 0
 	for i := range n {
@@ -217,11 +248,7 @@ func (p *Pipeline) filter(fs []godwit.Filter, table, first int, miss []int, keys
 	dim := p.of.model.Table(table).Dim
 	begin := len(p.vals)
 	p.which, p.keys = p.which[:0], p.keys[:0]
-	for i := first; i < len(p.table); i++ {
-		if p.table[i] != table {
-			continue
-		}
-		p.table[i] = -1
+	for i := first; i >= 0; i = p.group.next[i] {
 		p.which, p.keys = append(p.which, i), append(p.keys, keys[miss[2*i]])
 		off := miss[2*i+1]
 		miss[2*i+1], p.codes[i] = len(p.vals), godwit.Encoding{}

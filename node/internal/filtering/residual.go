@@ -1,6 +1,7 @@
 package filtering
 
 import (
+	"maps"
 	"slices"
 	"sync/atomic"
 
@@ -20,6 +21,7 @@ type Residual struct {
 	size  int                      // floats
 	odd   bool                     // of which side of cuts it is
 	aside map[godwit.Key][]float32 // what was kept when the worker crossed to that side, and was not pushed yet
+	next  []godwit.Key             // of aside, those that TakeAside is to take first, in their order
 	free  map[int][][]float32      // vectors to be used again, by length
 }
 
@@ -152,7 +154,7 @@ func (r *Residual) Cross() {
 	defer r.mu.Unlock()
 	r.odd = !r.odd
 	if len(r.rows) > 0 {
-		r.aside, r.rows, r.size = r.rows, map[godwit.Key][]float32{}, 0
+		r.aside, r.next, r.rows, r.size = r.rows, nil, map[godwit.Key][]float32{}, 0
 		r.keys.Store(0)
 	}
 }
@@ -176,15 +178,18 @@ func (r *Residual) setAside(k godwit.Key, v []float32) {
 }
 
 // TakeAside returns up to so many keys of which something was set aside, in their order, their
-// vectors, and of which side of cuts they are. They are then set aside no longer.
+// vectors, and of which side of cuts they are. They are then set aside no longer. What is set aside
+// between two calls may come after all else.
 func (r *Residual) TakeAside(most int) (keys []godwit.Key, vals []float32, odd bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for k := range r.aside {
-		keys = append(keys, k)
+	if len(r.next) == 0 {
+		r.next = slices.Sorted(maps.Keys(r.aside))
 	}
-	slices.Sort(keys)
-	keys = keys[:min(most, len(keys))]
+	n := min(most, len(r.next))
+	if keys, r.next = r.next[:n:n], r.next[n:]; len(r.next) == 0 {
+		r.next = nil
+	}
 	for _, k := range keys {
 		vals = append(vals, r.aside[k]...)
 		delete(r.aside, k)
