@@ -76,7 +76,7 @@ func (c *Clock) Tick() Tick { return Tick(c.tick.Load()) }
 
 // TickAt returns the tick of one of the worker's clocks, which may be to come. It is
 // for the worker.
-func (c *Clock) TickAt(clock godwit.Clock) Tick { return c.Tick().At(clock - c.era) }
+func (c *Clock) TickAt(clock godwit.Clock) Tick { return c.Tick().At(max(clock, c.era) - c.era) }
 
 // Advance has the worker go to its next clock, and returns that. The tick stays.
 func (c *Clock) Advance() godwit.Clock { return godwit.Clock(c.clock.Add(1)) }

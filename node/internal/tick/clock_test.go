@@ -1,6 +1,7 @@
 package tick
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"unsafe"
@@ -108,5 +109,10 @@ func TestAnEraBeginsAtTheClockOfItsBarrier(t *testing.T) {
 	c.Crossed()
 	if x := c.TickAt(4); x != First(1).At(1) {
 		t.Errorf("after a barrier at clock 3, clock 4 is %v", x)
+	}
+	for _, before := range []godwit.Clock{2, -1, math.MinInt64} {
+		if x := c.TickAt(before); x != First(1) {
+			t.Errorf("after a barrier at clock 3, clock %d is %v, want the first of the era", before, x)
+		}
 	}
 }
