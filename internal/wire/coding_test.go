@@ -228,3 +228,21 @@ func TestWhoTakesNoCodingsGetsPlainValues(t *testing.T) {
 	}
 	same(t, got, []Record{{Kind: Push, Vals: []float32{1, 0}}})
 }
+
+// However a frame's coded values are divided, the memory for them is less than that of two frames.
+func TestCodedValuesTakeBoundedMemory(t *testing.T) {
+	const most = MaxFrame / 4
+	for _, sizes := range [][]int{{most - 1, 1}, {1, most - 1}, {most/2 - 1, 2, most/2 - 1}, {most / 3, most / 3, most / 3}, {most}} {
+		var d Decoder
+		floats := 0
+		for _, n := range sizes {
+			before := cap(d.scratch)
+			if d.room(n); cap(d.scratch) != before {
+				floats += cap(d.scratch)
+			}
+		}
+		if floats >= 2*most {
+			t.Errorf("vectors of %v floats take memory for %d", sizes, floats)
+		}
+	}
+}

@@ -470,7 +470,8 @@ func (d *Decoder) room(n int) []float32 {
 	d.copied += n
 	at := len(d.scratch)
 	if at+n > cap(d.scratch) { // what was handed out stays in the memory before
-		d.scratch = make([]float32, 0, max(n, 2*cap(d.scratch)))
+		left := MaxFrame/4 - d.copied // of what a frame may have, behind these
+		d.scratch = make([]float32, 0, max(n, min(2*cap(d.scratch), n+left)))
 		at = 0
 	}
 	d.scratch = d.scratch[:at+n]

@@ -122,8 +122,8 @@
 // they are copied, as all others are. Neither encoding nor decoding allocates
 // once its buffers have grown. A decoder believes no length before it has
 // compared it with what is there, and answers any bytes with records or a
-// [FormatError], never a panic; the memory that it takes for values is at most
-// MaxFrame.
+// [FormatError], never a panic; the memory that it takes for values is less than
+// twice MaxFrame.
 //
 // Encoder and Decoder each belong to one goroutine at a time.
 package wire
