@@ -21,9 +21,9 @@ var (
 	ErrClosed = errors.New("closed")
 	// ErrFull: a bounded queue is full and the operation was not accepted.
 	ErrFull = errors.New("queue full")
-	// ErrMemory: the system gives this node no more memory for rows, and the run has ended
-	// at all nodes; at other nodes the error is ErrPeerLost. At a start: the replicas that
-	// the policy keeps of all rows do not fit.
+	// ErrMemory: the system gives this node no more memory for rows, or one of its shards has
+	// no room for more, and the run has ended at all nodes; at other nodes the error is
+	// ErrPeerLost. At a start: the replicas that the policy keeps of all rows do not fit.
 	ErrMemory = errors.New("out of memory")
 	// ErrBound: the operation needs a table with bounded staleness, or would wait
 	// for its own worker. Nothing was done.

@@ -15,6 +15,17 @@ func (n *Node) outOfMemory(used int, cause error) {
 	n.run.Fail(err)
 }
 
+// outOfRows ends the run here because one shard has as many rows as fit. It is called under
+// the shard's lock, before there are too many.
+func (n *Node) outOfRows(rows, floats int) {
+	if n.Err() != nil {
+		return
+	}
+	n.rows.Starve()
+	n.run.Fail(fmt.Errorf("node: %w: %d rows of %d floats are at this node whose keys have the same remainder modulo %d, and there is room for hardly more; use more nodes, spread the keys, or have tables of fewer different row lengths (there are %d)",
+		godwit.ErrMemory, rows, floats, n.rows.Shards(), n.proto.RowLengths()))
+}
+
 func (n *Node) noMemory(used int, cause error) error {
 	return fmt.Errorf("node: %w: %w: %s of rows are at this node, and all rows of the model take %s, copies not counted; use more nodes or memory, or a smaller model",
 		godwit.ErrMemory, cause, gib(float64(used)), gib(bytesOf(n.cfg.Model)))

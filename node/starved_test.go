@@ -2,6 +2,7 @@ package node
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -43,5 +44,22 @@ func TestANodeWithoutMemoryForRowsEndsTheRunInWords(t *testing.T) {
 	<-c.Nodes[1].Done()
 	if err := c.Nodes[1].Err(); !errors.Is(err, godwit.ErrPeerLost) || !strings.Contains(err.Error(), "out of memory") {
 		t.Errorf("the other node ended with %v", err)
+	}
+}
+
+// When a shard is nearly full, nothing makes rows any more, and calls say of which keys there are too many.
+func TestANodeWithTooManyRowsInAShardEndsTheRunInWords(t *testing.T) {
+	c := local(t, 1, Config{Model: model(t, 40_000, 8), Workers: 1})
+	n := c.Nodes[0]
+	n.proto.RowsFull(1<<20, 8)
+	n.proto.RowsFull(1<<20, 9) // another shard
+	err := n.Worker(0).Pull(t.Context(), []godwit.Key{5}, make([]float32, 8))
+	for _, says := range []string{"1048576 rows of 8 floats", fmt.Sprint("modulo ", n.rows.Shards()), "(there are 1)"} {
+		if !errors.Is(err, godwit.ErrMemory) || !strings.Contains(err.Error(), says) {
+			t.Errorf("the error is %v, want ErrMemory that says %q", err, says)
+		}
+	}
+	if got := n.rows.Totals().Rows; got != 0 {
+		t.Errorf("%d rows were made", got)
 	}
 }

@@ -54,3 +54,24 @@ func TestMakeMakesTheRowsThatAccessesWould(t *testing.T) {
 		t.Errorf("%d keys are owned, want 4", owned)
 	}
 }
+
+// What the store of a shard says of rows that hardly fit comes to who configured the shard.
+func TestAShardTellsWhenRowsHardlyFit(t *testing.T) {
+	m, err := godwit.NewModel(godwit.Table{Name: "a", Rows: 50, Dim: 3}, godwit.Table{Name: "b", Rows: 50, Dim: 2}, godwit.Table{Name: "c", Rows: 1, Dim: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []int
+	cfg := &Config{Model: m, Policy: placement.Adaptive, Homes: directory.NewHomes(101, []godwit.NodeID{0}), RowsFull: func(rows, floats int) { told = append(told, rows, floats) }}
+	if err := cfg.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := NewShard(cfg, store.HeapAlloc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.st.Full(1000, 3)
+	if !slices.Equal(told, []int{1000, 3}) || cfg.RowLengths() != 2 {
+		t.Errorf("it told %v; rows have %d lengths, want 2", told, cfg.RowLengths())
+	}
+}

@@ -64,6 +64,9 @@ type Config struct {
 	// Misplaced is called, under the shard's lock, when the policy would move a key to a node
 	// that the run does not have; the key stays. It may be nil.
 	Misplaced func(error)
+	// RowsFull is called, under a shard's lock, when a shard has nearly as many rows of so many floats
+	// as fit in one. It may be nil.
+	RowsFull func(rows, floats int)
 	// CutShort is called, under a shard's lock, when the shard gives the cut under way up, because
 	// too many rows changed before they were saved. It may be nil.
 	CutShort func()
@@ -126,6 +129,9 @@ func (c *Config) Prepare() error {
 	}
 	return nil
 }
+
+// RowLengths returns how many different lengths rows have.
+func (c *Config) RowLengths() int { return len(c.rowLens) }
 
 // isBounded reports whether the key's table bounds staleness.
 func (c *Config) isBounded(k godwit.Key) bool {
@@ -214,6 +220,7 @@ func NewShard(cfg *Config, alloc store.Alloc) (*Shard, error) {
 	if err != nil {
 		return nil, err
 	}
+	st.Full = cfg.RowsFull
 	st.Expect(cfg.homed)
 	return &Shard{
 		cfg: cfg, st: st, dir: directory.New(cfg.Homes, cfg.Self, cfg.Shift, cfg.Hints),

@@ -87,6 +87,11 @@ func HeapAlloc(n int) []byte {
 
 // A Store maps keys to rows.
 type Store struct {
+	// Full, if set, is told once for each row length that nearly as many rows were made of it
+	// as fit (MaxRows), and how many floats these have. It is called within Insert, Ensure or Spare
+	// and must not use the store. Some thousand rows may be made after that: there is time to come to an end.
+	Full func(rows, floats int)
+
 	finder  Finder
 	index   []uint32
 	classes []class
@@ -130,6 +135,9 @@ func New(rowLens []int, alloc Alloc) (*Store, error) {
 	s.resize(linePlaces)
 	return s, nil
 }
+
+// lastRows is which part of the rows of a length may be made after Full was told.
+const lastRows = 64
 
 // MaxRows returns how many rows of one length fit: 16 to 32 million where all rows
 // have one length or two, 1 million where they have [MaxClasses].
@@ -410,7 +418,9 @@ func (s *Store) Spare(class int) Ref {
 			c.chunks = append(c.chunks, unsafe.Pointer(unsafe.SliceData(s.alloc(int(c.stride)<<c.perLog))))
 			s.finder.slab(uint32(class)).chunks.Store(unsafe.SliceData(c.chunks))
 		}
-		c.rows++
+		if c.rows++; int(c.rows) == s.MaxRows()-s.MaxRows()/lastRows && s.Full != nil {
+			s.Full(int(c.rows), c.rowLen)
+		}
 		if next := c.rows; next>>c.perLog == row>>c.perLog {
 			// It will be written when the caller has come by many other stores.
 			hint.Write(s.at(s.ref(class, next)), min(c.stride, prefetchBytes))

@@ -433,8 +433,13 @@ func TestAStoreHasRoomForAsManyRowsAsItSays(t *testing.T) {
 		last := classes - 1
 		s.rowBits -= 15 // as if there were less
 		s.finder.first.rowBits -= 15
+		var told []int
+		s.Full = func(rows, _ int) { told = append(told, rows) }
 		for k := range s.MaxRows() {
 			s.Insert(godwit.Key(k), last)
+		}
+		if want := s.MaxRows() - s.MaxRows()/lastRows; !slices.Equal(told, []int{want}) {
+			t.Errorf("a store with room for %d rows said that it was nearly full at %v, want %d", s.MaxRows(), told, want)
 		}
 		missed := 0
 		for k := range s.MaxRows() {
