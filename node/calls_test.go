@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -111,6 +112,29 @@ func TestMistakesAreToldBeforeAnythingIsDone(t *testing.T) {
 	}
 	if err := w.PullSample(ctx, 77, here[:1], dst[:1]); !errors.Is(err, godwit.ErrSample) {
 		t.Errorf("a sample that does not exist: %v", err)
+	}
+}
+
+func TestFloatsBeyondARowAreRefused(t *testing.T) {
+	c := local(t, 1, Config{Model: model(t, 10, 3), Workers: 1})
+	n := c.Nodes[0]
+	for _, x := range []struct {
+		k    godwit.Key
+		at   int
+		want error
+	}{
+		{3, 1, nil}, {3, 2, godwit.ErrLength}, {3, -1, godwit.ErrLength}, {3, math.MaxInt, godwit.ErrLength},
+		{10, 0, godwit.ErrKeyRange}, {math.MaxUint64, 0, godwit.ErrKeyRange},
+	} {
+		if here, err := n.WriteRow(x.k, x.at, []float32{1, 2}); here != (x.want == nil) || !errors.Is(err, x.want) {
+			t.Errorf("two floats from %d on of key %d: %v, %v, want %v", x.at, x.k, here, err, x.want)
+		}
+	}
+	if row, here, err := n.ReadRow(3, nil); err != nil || !here || !slices.Equal(row, []float32{0, 1, 2}) {
+		t.Errorf("the row is %v, %v, %v", row, here, err)
+	}
+	if _, _, err := n.ReadRow(10, nil); !errors.Is(err, godwit.ErrKeyRange) {
+		t.Errorf("a row beyond the last: %v", err)
 	}
 }
 

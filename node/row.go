@@ -45,8 +45,8 @@ func (n *Node) checkRow(k godwit.Key, at, floats int) error {
 	if uint64(k) >= m.Keys() {
 		return fmt.Errorf("node: row of key %d: %w: the model has keys 0 … %d", k, godwit.ErrKeyRange, m.Keys()-1)
 	}
-	if t, _ := m.Locate(k); at < 0 || at+floats > m.TableRowLen(t) {
-		return fmt.Errorf("node: row of key %d: %w: floats %d … %d, the row has %d with its state", k, godwit.ErrLength, at, at+floats-1, m.TableRowLen(t))
+	if t, _ := m.Locate(k); at < 0 || at > m.TableRowLen(t)-floats {
+		return fmt.Errorf("node: row of key %d: %w: %d floats from %d on, the row has %d with its state", k, godwit.ErrLength, floats, at, m.TableRowLen(t))
 	}
 	return nil
 }
