@@ -27,7 +27,6 @@
 //	    From then on it gets none of the former.
 //	L7  All chunks of an epoch are leased in the end: L5 binds a node only while
 //	    another one has chunks of the epoch to finish, and so will ask again.
-//	L8  Chunks of a lost node that are not known to be finished are leased again.
 //
 // # Positions
 //

@@ -1,9 +1,6 @@
 package schedule
 
-import (
-	"fmt"
-	"math"
-)
+import "fmt"
 
 // A Plan is what all nodes of a run know of its work.
 type Plan struct {
@@ -33,7 +30,6 @@ type Pool struct {
 	plan   Plan
 	all    int // workers
 	epochs []*account
-	lost   []bool
 	pace   []float64 // by node: how fast it was in the last epoch, in workers of mean speed
 }
 
@@ -59,7 +55,7 @@ type account struct {
 
 // NewPool begins a run, or goes on with one.
 func NewPool(p Plan) *Pool {
-	q := &Pool{plan: p, lost: make([]bool, len(p.Workers)), pace: make([]float64, len(p.Workers))}
+	q := &Pool{plan: p, pace: make([]float64, len(p.Workers))}
 	for i, n := range p.Workers {
 		q.all += n
 		q.pace[i] = float64(n)
@@ -209,9 +205,7 @@ func (p *Pool) allowance(a *account, node int, r Report) int {
 	}
 	speeds, open := 0.0, a.left
 	for n := range p.plan.Workers {
-		if !p.lost[n] {
-			speeds += a.speed(n)
-		}
+		speeds += a.speed(n)
 		open += a.out[n]
 	}
 	fair := float64(open) * a.speed(node) / speeds
@@ -230,7 +224,7 @@ func (p *Pool) slow(a *account, node int) bool {
 	mine := float64(p.plan.Workers[node]) / a.speed(node)
 	speeds, work, least := 0.0, float64(a.left), mine
 	for n, workers := range p.plan.Workers {
-		if n == node || p.lost[n] || a.gone[n] || a.out[n] == 0 {
+		if n == node || a.gone[n] || a.out[n] == 0 {
 			continue
 		}
 		speeds += a.speed(n)
@@ -305,46 +299,9 @@ func (p *Pool) behind(a *account) int {
 		if left == 0 {
 			continue
 		}
-		t := float64(left) / a.speed(n)
-		if p.lost[n] {
-			t = math.Inf(1)
-		}
-		if t > most {
+		if t := float64(left) / a.speed(n); t > most {
 			most, at = t, n
 		}
 	}
 	return at
-}
-
-// Lose takes a node out: what it has leased and not reported as finished is free again, and
-// trained by others from the begin of each chunk, before what they have leased of later
-// epochs. It returns how many chunks that are.
-func (p *Pool) Lose(node int) (chunks int) {
-	p.lost[node] = true
-	for _, a := range p.epochs {
-		var back []int
-		for c, h := range a.holder {
-			if h == int32(node) {
-				a.holder[c] = free
-				back = append(back, c)
-			}
-		}
-		for _, r := range a.free[node] {
-			for c := r.From; c < r.To; c++ {
-				back = append(back, c)
-			}
-			a.left -= r.To - r.From
-		}
-		chunks += a.out[node]
-		clear(a.gone)
-		a.out[node], a.free[node] = 0, Runs(back)
-		a.left += len(back)
-	}
-	return chunks
-}
-
-// Finished reports whether all chunks of an epoch are finished, as far as nodes have said.
-func (p *Pool) Finished(epoch int) bool {
-	i := epoch - p.first()
-	return i < 0 || i < len(p.epochs) && p.epochs[i].ready == p.plan.Chunks
 }

@@ -2,7 +2,6 @@ package schedule
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -55,35 +54,6 @@ type Under struct {
 
 // Loss is the sum of losses.
 func (e *Epoch) Loss() float64 { return math.Float64frombits(e.LossBits) }
-
-// positionVersion counts the forms that [Position.Encode] has had.
-const positionVersion = 1
-
-type encoded struct {
-	Version int `json:"version"`
-	Position
-}
-
-// Encode returns the position as JSON, with a version.
-func (p Position) Encode() ([]byte, error) { return json.Marshal(encoded{positionVersion, p}) }
-
-// DecodePosition reads what Encode returned, of a run with so many chunks an epoch. A
-// position that cannot be is an error.
-func DecodePosition(text []byte, chunks int) (Position, error) {
-	var e encoded
-	err := json.Unmarshal(text, &e)
-	switch {
-	case err != nil:
-	case e.Version != positionVersion:
-		err = fmt.Errorf("it has version %d, this program reads version %d", e.Version, positionVersion)
-	default:
-		err = e.Position.Check(chunks)
-	}
-	if err != nil {
-		return Position{}, fmt.Errorf("schedule: the position cannot be read: %w", err)
-	}
-	return e.Position, nil
-}
 
 // Check returns what is wrong with a position in a run with so many chunks an epoch.
 func (p Position) Check(chunks int) error {

@@ -86,9 +86,6 @@ func (s *Stock) Finish(worker int, c Chunk) {
 // nothing was leased yet.
 func (s *Stock) Due() bool { return !s.asked || 2*len(s.finished) >= max(1, s.mark) }
 
-// Empty reports whether no chunk is left to be taken.
-func (s *Stock) Empty() bool { return len(s.leases) == 0 }
-
 // Report returns what the leader is to be told, when it is asked, and forgets it.
 func (s *Stock) Report(idle int) Report {
 	r := Report{Idle: idle}
