@@ -39,7 +39,6 @@ func idIn(key []byte, prefix string) (godwit.NodeID, bool) {
 // An entry is the value of a node's key.
 type entry struct {
 	ledger.Claim
-	lease   int64 // of the key
 	created int64 // revision of the key
 }
 
@@ -51,5 +50,5 @@ func decodeEntry(kv *mvccpb.KeyValue) (entry, error) {
 		return entry{}, fmt.Errorf("coord: the value of %s is no registration of a node: %w", kv.Key, err)
 	}
 	c.Incarnation = uint64(kv.CreateRevision)
-	return entry{c, kv.Lease, kv.CreateRevision}, nil
+	return entry{c, kv.CreateRevision}, nil
 }
