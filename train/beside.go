@@ -13,7 +13,7 @@ type Evaluator func(ctx context.Context, ws []godwit.Worker) (*State, error)
 
 // evaluateBeside has Env evaluate the model while training goes on, and reports whether it does. An evaluation that can be the last one, by
 // which the run ends, is none of those: so a run ends as it does without.
-func (r *run[D]) evaluateBeside(ctx context.Context, epoch int) (bool, error) {
+func (r *run[D]) evaluateBeside(ctx context.Context) (bool, error) {
 	p := r.opts.Patience
 	if r.env.Beside == nil || r.rep.End != "" || p > 0 && len(r.rep.Results)-r.rep.Best >= p {
 		return false, nil

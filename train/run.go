@@ -428,7 +428,7 @@ func (r *run[D]) evaluate(ctx context.Context, epoch int) (beside bool, err erro
 	if err := r.env.Each(ctx, func(ctx context.Context, _ int, w godwit.Worker) error { return w.SyncAll(ctx) }); err != nil {
 		return false, err
 	}
-	if beside, err = r.evaluateBeside(ctx, epoch); err != nil || beside {
+	if beside, err = r.evaluateBeside(ctx); err != nil || beside {
 		return beside, err
 	}
 	s := r.state()

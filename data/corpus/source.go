@@ -96,7 +96,7 @@ type stream struct {
 // open returns the text from its beginning.
 func (s *source) open() (*stream, error) {
 	if s.path == "" {
-		return (&stream{}).start(s, bytes.NewReader(s.text))
+		return (&stream{}).start(bytes.NewReader(s.text))
 	}
 	f, err := os.Open(s.path)
 	if err != nil {
@@ -108,7 +108,7 @@ func (s *source) open() (*stream, error) {
 		err = errChanged
 	}
 	if err == nil {
-		st, err = st.start(s, f)
+		st, err = st.start(f)
 	}
 	if err != nil {
 		_ = f.Close() // it was only read
@@ -118,7 +118,7 @@ func (s *source) open() (*stream, error) {
 }
 
 // start looks whether the text is compressed: no UTF-8 text begins like that.
-func (st *stream) start(s *source, r io.ReadSeeker) (*stream, error) {
+func (st *stream) start(r io.ReadSeeker) (*stream, error) {
 	var head [2]byte
 	n, err := io.ReadFull(r, head[:])
 	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {

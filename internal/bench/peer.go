@@ -224,12 +224,10 @@ func (p *pair) reply(ctx context.Context) (r report, err error) {
 	return r, err
 }
 
-// draw fills keys with random ones whose home is the peer, other ones in each call,
-// and returns their seed.
-func (p *pair) draw(keys []godwit.Key) uint64 {
+// draw fills keys with random ones whose home is the peer, other ones in each call.
+func (p *pair) draw(keys []godwit.Key) {
 	p.drawn++
 	drawKeysOfPeer(p.node, keys, p.drawn, p.rows)
-	return p.drawn
 }
 
 func drawKeysOfPeer(n *node.Node, keys []godwit.Key, seed, rows uint64) {

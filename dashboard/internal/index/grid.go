@@ -213,21 +213,17 @@ func (g *grid) settle() {
 	}
 }
 
-// step comes to a time with a node, before an event of that time is applied. It returns false if that is beyond a fixed grid.
-func (g *grid) step(w *walker, t int64) bool {
+// step comes to a time with a node, before an event of that time is applied, or to the end of a fixed grid.
+func (g *grid) step(w *walker, t int64) {
 	for !g.fixed && (t-g.origin)/g.width >= int64(g.limit()) {
 		g.halve()
 	}
-	for t >= g.end(w.at) {
-		if w.at >= g.limit() {
-			return false
-		}
+	for t >= g.end(w.at) && w.at < g.limit() {
 		c := g.column(w.at)
 		g.fill(w, c)
 		c.mark(w.node, g.nodes, w.where)
 		w.at++
 	}
-	return w.at < g.limit()
 }
 
 // end returns when a column ends.
