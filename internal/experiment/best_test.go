@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-ps/godwit/job"
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/train/task"
 )
@@ -147,7 +148,7 @@ func TestBestSaysWhatItCannotCompare(t *testing.T) {
 	for want, mend := range map[string]func(*Lab){
 		"compares several nodes":  func(l *Lab) { l.Nodes = []int{1} },
 		"a budget of 0":           func(l *Lab) { l.Budget = 0 },
-		"on simulated nodes only": func(l *Lab) { l.OnReal(Local); l.Calls = Single },
+		"on simulated nodes only": func(l *Lab) { l.OnReal(local); l.Calls = Single },
 	} {
 		l := small()
 		mend(&l)
@@ -165,7 +166,7 @@ func TestBestSaysWhatItCannotCompare(t *testing.T) {
 
 func TestBestRunsOnRealNodes(t *testing.T) {
 	l := small()
-	l.OnReal(Local)
+	l.OnReal(local)
 	l.sizes, l.Policies, l.Nodes = l.sizes[:1], []placement.Policy{placement.Static}, []int{2}
 	r := run(t, "best", l)
 	for _, row := range r.Rows {
@@ -241,4 +242,9 @@ func TestBestTrainsGivenDataAsTrainDoes(t *testing.T) {
 			t.Errorf("%s: another experiment is as large as training", name)
 		}
 	}
+}
+
+// local is a [Runner] whose nodes are those of this process.
+func local(ctx context.Context, spec job.Spec, stop <-chan struct{}, tell func(job.Event)) (*job.Result, error) {
+	return job.Local(ctx, spec.Task.Name(), spec, job.NodeConfig{Stop: stop, Progress: tell})
 }

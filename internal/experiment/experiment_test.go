@@ -264,7 +264,7 @@ func TestFiltersSendLessAndThoseThatLoseNothingChangeNothing(t *testing.T) {
 func TestRealNodesRunTheSamePrograms(t *testing.T) {
 	for _, name := range []string{"delay", "sketch"} {
 		l := tiny()
-		l.OnReal(Local)
+		l.OnReal(local)
 		l.Nodes, l.Most = []int{1, 2}, 2
 		r := run(t, name, l)
 		for _, row := range r.Rows {
@@ -296,7 +296,7 @@ func TestWhatCannotBeRunIsRefusedByName(t *testing.T) {
 		"a step of":             {"scaling", func(l *Lab) { l.Step = -1 }},
 		"cannot use those in":   {"skew", func(l *Lab) { l.Data = "folder" }},
 		"nowhere":               {"scaling", func(l *Lab) { l.Data = "nowhere" }},
-		"simulated only":        {"scaling", func(l *Lab) { l.OnReal(Local) }},
+		"simulated only":        {"scaling", func(l *Lab) { l.OnReal(local) }},
 		"delays []":             {"delay", func(l *Lab) { l.Delays = nil }},
 		"batches of [0]":        {"sketch", func(l *Lab) { l.Batches = []int{0} }},
 	} {

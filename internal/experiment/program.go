@@ -18,11 +18,6 @@ import (
 // job in order when stop is closed.
 type Runner func(ctx context.Context, spec job.Spec, stop <-chan struct{}, tell func(job.Event)) (*job.Result, error)
 
-// Local is a [Runner] whose nodes are those of this process.
-func Local(ctx context.Context, spec job.Spec, stop <-chan struct{}, tell func(job.Event)) (*job.Result, error) {
-	return job.Local(ctx, spec.Task.Name(), spec, job.NodeConfig{Stop: stop, Progress: tell})
-}
-
 // OnReal has the lab's programs run on up to four real nodes of a worker each,
 // one run at a time. Only "delay", "sketch" and "best" have programs for them. There are
 // fewer and larger blocks, as what they compute cannot be chosen.

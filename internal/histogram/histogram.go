@@ -34,14 +34,6 @@ func (c *Counts) Add(o *Counts) {
 	c.Sum += o.Sum
 }
 
-// Total returns how many values were counted.
-func (c *Counts) Total() (n uint64) {
-	for _, m := range c.Of {
-		n += m
-	}
-	return n
-}
-
 // A Shared histogram is counted in by any number of goroutines.
 type Shared struct {
 	of  [Buckets]atomic.Uint64

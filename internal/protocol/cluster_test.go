@@ -382,3 +382,11 @@ func (n *testNode) check() error {
 	}
 	return nil
 }
+
+// Pull copies the value of a key to dst if it can be read here and now.
+func (s *Shard) Pull(k godwit.Key, dst []float32) Place { return s.PullAt(nil, k, dst) }
+
+// Push applies the key's update rule if the key can be written here and now.
+func (s *Shard) Push(k godwit.Key, push []float32) Place {
+	return s.PushAt(nil, k, push, s.cut.settled)
+}

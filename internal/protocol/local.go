@@ -42,11 +42,8 @@ func ReadOptimistic(h *store.Header, k godwit.Key, dst []float32) Place {
 	return p
 }
 
-// Pull copies the value of a key to dst if it can be read here and now.
-func (s *Shard) Pull(k godwit.Key, dst []float32) Place { return s.PullAt(nil, k, dst) }
-
-// PullAt is Pull with the row that a Finder returned for the key, which may be nil or
-// another key's.
+// PullAt copies the value of a key to dst if it can be read here and now. h is the row that
+// a Finder returned for the key; it may be nil or another key's.
 func (s *Shard) PullAt(h *store.Header, k godwit.Key, dst []float32) Place {
 	if h = s.at(h, k); h == nil {
 		return Elsewhere
@@ -70,13 +67,9 @@ func (s *Shard) at(h *store.Header, k godwit.Key) *store.Header {
 	return s.st.Header(r)
 }
 
-// Push applies the key's update rule if the key can be written here and now.
-func (s *Shard) Push(k godwit.Key, push []float32) Place {
-	return s.PushAt(nil, k, push, s.cut.settled)
-}
-
-// PushAt is Push of a worker whose pushes have a mark, with the row that a Finder returned for
-// the key, which may be nil or another key's.
+// PushAt applies the key's update rule if the key can be written here and now, for a worker
+// whose pushes have a mark. h is the row that a Finder returned for the key; it may be nil or
+// another key's.
 func (s *Shard) PushAt(h *store.Header, k godwit.Key, push []float32, m Mark) Place {
 	if h = s.at(h, k); h == nil {
 		return Elsewhere

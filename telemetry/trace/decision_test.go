@@ -49,12 +49,12 @@ func TestDecisionsAreReadAsTheyWereWritten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, got, err := Decode(b); err != nil || !reflect.DeepEqual(got, want) {
+		if _, got, err := decodeSegment(b); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("with %d others, decoded\n%+v, want\n%+v (%v)", others, got, want, err)
 		}
 		// Of what a killed process left there are whole decisions only.
 		for n := len(b); n > len(b)-len(want)*RecordLen; n -= 7 {
-			_, got, err := Decode(b[:n])
+			_, got, err := decodeSegment(b[:n])
 			if err != nil || len(got) > len(want) || !reflect.DeepEqual(got, want[:len(got)]) {
 				t.Errorf("of %d bytes %d events were read (%v)", n, len(got), err)
 			}
@@ -92,7 +92,7 @@ func TestFormerVersionsAreRead(t *testing.T) {
 	}
 	for version, ok := range []bool{false, true, true, true, true, false} {
 		binary.LittleEndian.PutUint32(b[8:], uint32(version))
-		if _, events, err := Decode(b); (err == nil && len(events) == 1) != ok {
+		if _, events, err := decodeSegment(b); (err == nil && len(events) == 1) != ok {
 			t.Errorf("of version %d, %d events were read (%v)", version, len(events), err)
 		}
 	}

@@ -130,14 +130,6 @@ func (t *Trace) Events(n godwit.NodeID, from int64, yield func(Event) bool) erro
 	return t.each(n, from, func([]byte) bool { return true }, yield)
 }
 
-// Copies is Events of those by which copies of keys come, go, or are refreshed.
-func (t *Trace) Copies(n godwit.NodeID, from int64, yield func(Event) bool) error {
-	return t.each(n, from, func(b []byte) bool {
-		k := Kind(b[6])
-		return k <= Refreshed || k == Ended || k == Owns || k == Replicates
-	}, yield)
-}
-
 // each is Events of the records that are wanted.
 func (t *Trace) each(n godwit.NodeID, from int64, wanted func([]byte) bool, yield func(Event) bool) error {
 	if int(n) >= len(t.nodes) {
@@ -204,7 +196,11 @@ type Copy struct {
 // At returns what a node has of the traced keys at a time. It reads one segment.
 func (t *Trace) At(n godwit.NodeID, time int64) (map[godwit.Key]Copy, error) {
 	has := map[godwit.Key]Copy{}
-	err := t.Copies(n, time, func(e Event) bool {
+	ofCopies := func(b []byte) bool {
+		k := Kind(b[6])
+		return k <= Refreshed || k == Ended || k == Owns || k == Replicates
+	}
+	err := t.each(n, time, ofCopies, func(e Event) bool {
 		switch e.Kind {
 		case Owns, Replicates:
 			has[e.Key] = Copy{e.Kind == Owns, e.Epoch}

@@ -108,20 +108,3 @@ func (h *Header) Check(records []byte) error {
 	}
 	return nil
 }
-
-// Decode reads a segment. A record at its end that is not whole is left out: whoever wrote it
-// was killed, or still writes.
-func Decode(b []byte) (h Header, events []Event, err error) {
-	h, b, err = decodeHeader(b)
-	if err != nil {
-		return h, nil, err
-	}
-	events = make([]Event, 0, len(b)/RecordLen)
-	var g gatherer
-	for ; len(b) >= RecordLen; b = b[RecordLen:] {
-		if e, ok := g.take(b, &h); ok {
-			events = append(events, e)
-		}
-	}
-	return h, events, nil
-}

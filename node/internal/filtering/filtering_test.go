@@ -358,3 +358,10 @@ type ways bool
 func (w ways) StrainedBy(int) bool { return bool(w) }
 
 const idle = ways(false)
+
+// add keeps more of a key.
+func (r *Residual) add(k godwit.Key, v []float32) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.addLocked(k, v)
+}

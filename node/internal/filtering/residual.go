@@ -37,13 +37,7 @@ func (r *Residual) full() bool {
 	return r.size > room
 }
 
-// add keeps more of a key.
-func (r *Residual) add(k godwit.Key, v []float32) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.addLocked(k, v)
-}
-
+// addLocked keeps more of a key.
 func (r *Residual) addLocked(k godwit.Key, v []float32) {
 	row := r.rows[k]
 	if row == nil {

@@ -74,14 +74,6 @@ func (x *Rows) Number(dst []int32, rows []uint32) {
 	x.n = int(n)
 }
 
-// Find returns the number of a row, or -1.
-func (x *Rows) Find(row uint32) int32 {
-	if len(x.slots) == 0 {
-		return -1
-	}
-	return int32(x.slots[x.slot(row)]>>above) - 1
-}
-
 const factor = 0x9e3779b97f4a7c15
 
 // slot returns the slot of row, or the free slot where it would be.
