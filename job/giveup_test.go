@@ -93,8 +93,7 @@ func (k *pairTaker) Take(ctx context.Context, c *cuts.Cut) (json.RawMessage, err
 			deliver(k.hub.Answer(1, q))
 			return func(ctx context.Context) error { return context.Cause(ctx) }
 		}, c.Number, []int{pairWidth})
-		_, err := c.Rows(ctx, s.Write)
-		return nil, s.Close(err)
+		return nil, s.Close(c.Rows(ctx, s.Write))
 	}
 	sink := func(int, []uint64, []float32) error { return nil }
 	if c.Number == 1 {

@@ -141,16 +141,14 @@ func (r *relaying) ask(question []byte, deliver func([]byte)) func(context.Conte
 // send sends the rows of a cut that this node has to the leader.
 func (r *relaying) send(ctx context.Context, c *cuts.Cut) error {
 	s := relay.NewSender(ctx, r.ask, c.Number, r.widths)
-	_, err := c.Rows(ctx, s.Write)
-	return s.Close(err)
+	return s.Close(c.Rows(ctx, s.Write))
 }
 
 // rows hands the rows of a cut to a sink, which any number of goroutines may call: those of this node, and those that others send it. A nil
 // relaying hands over all: there are no others.
 func (r *relaying) rows(ctx context.Context, c *cuts.Cut, sink node.Sink) error {
 	if r == nil {
-		_, err := c.Rows(ctx, sink)
-		return err
+		return c.Rows(ctx, sink)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -161,8 +159,7 @@ func (r *relaying) rows(ctx context.Context, c *cuts.Cut, sink node.Sink) error 
 			r.hub.End(c.Number) // nodes with rows left hear of it, and give the cut up: it ends for none before they do
 		}
 	})
-	_, err := c.Rows(ctx, sink)
-	if err != nil {
+	if err := c.Rows(ctx, sink); err != nil {
 		cancel(err)
 	}
 	others.Wait()

@@ -34,10 +34,10 @@ type Cut struct {
 // Rows hands the rows of the cut that this node has to sink, while training goes on (node.Node.Cut). It is called once at the most.
 // When the context ends, the cut is given up at all nodes, as soon as sink would be called next: a node that left the cut before it
 // has begun would have the others wait.
-func (c *Cut) Rows(ctx context.Context, sink node.Sink) (node.CutStats, error) {
+func (c *Cut) Rows(ctx context.Context, sink node.Sink) error {
 	c.asked = true
 	fails := false
-	s, err := c.owner.Rows(c.life, c.Number, c.Which, func(table int, rows []uint64, floats []float32) error {
+	_, err := c.owner.Rows(c.life, c.Number, c.Which, func(table int, rows []uint64, floats []float32) error {
 		err := context.Cause(ctx)
 		if err == nil {
 			err = sink(table, rows, floats)
@@ -51,7 +51,7 @@ func (c *Cut) Rows(ctx context.Context, sink node.Sink) (node.CutStats, error) {
 	if err == nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	return s, err
+	return err
 }
 
 // State returns what the run had done at the cut. It waits until all workers of all nodes have crossed.
@@ -227,7 +227,7 @@ func (o *Owner) end(r round, cancel context.CancelCauseFunc) {
 func take(ctx context.Context, c *Cut, t Taker) (r Report) {
 	report, err := t.Take(ctx, c)
 	if !c.asked {
-		if _, cerr := c.Rows(c.life, func(int, []uint64, []float32) error { return err }); err == nil {
+		if cerr := c.Rows(c.life, func(int, []uint64, []float32) error { return err }); err == nil {
 			err = cerr
 		}
 	}

@@ -111,7 +111,7 @@ func (k taker) Take(ctx context.Context, c *Cut) (json.RawMessage, error) {
 		return nil, errors.New("disk full")
 	}
 	rows := 0
-	if _, err := c.Rows(ctx, func(int, []uint64, []float32) error { rows++; return nil }); err != nil {
+	if err := c.Rows(ctx, func(int, []uint64, []float32) error { rows++; return nil }); err != nil {
 		return nil, err
 	}
 	return fmt.Append(nil, rows), nil
