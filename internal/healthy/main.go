@@ -53,6 +53,9 @@ func count(ctx context.Context, w io.Writer, o *options) error {
 	if len(o.args) > 0 {
 		return fmt.Errorf("unexpected argument %q: say by -tasks what to run, and in quotes if it has blanks", o.args[0])
 	}
+	if o.rounds < 1 {
+		return fmt.Errorf("-rounds %d: want at least 1: of no runs none has a finding", o.rounds)
+	}
 	dir, err := os.MkdirTemp("", "healthy")
 	if err != nil {
 		return err

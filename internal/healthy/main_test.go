@@ -27,3 +27,13 @@ func TestArgumentsThatAreNoFlagsAreRefused(t *testing.T) {
 		t.Errorf("%v, want the argument named", err)
 	}
 }
+
+// Of no runs none has a finding, which would be taken for health.
+func TestNoRunsAreRefused(t *testing.T) {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	err := count(ended, io.Discard, &options{nodes: "2", tasks: "kge"})
+	if err == nil || !strings.Contains(err.Error(), "-rounds 0") {
+		t.Errorf("%v, want -rounds named", err)
+	}
+}

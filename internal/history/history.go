@@ -6,6 +6,7 @@
 package history
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -299,10 +300,8 @@ func (h *History) Read(r *Reading, v []float32) error {
 	h.now++
 	h.Judged.Reads++
 	x := h.key(r.key)
-	for _, f := range v[h.workers:] {
-		if f != v[h.workers] {
-			return fmt.Errorf("%v reads %v: the coordinates that nobody pushes to differ", r, v)
-		}
+	if err := h.apart(x, v); err != nil {
+		return fmt.Errorf("%v reads %v: %w", r, v, err)
 	}
 	if len(x.sets) > 1 {
 		h.Judged.Sets++
@@ -344,6 +343,19 @@ func (h *History) Read(r *Reading, v []float32) error {
 			continue
 		}
 		n.seen[i] = max(n.seen[i], v[i])
+	}
+	return nil
+}
+
+// apart judges the coordinates of a row that nobody pushes to: all are as the last set wrote them, or 0 if there was none.
+func (h *History) apart(x *keyHistory, v []float32) error {
+	for _, f := range v[min(h.workers, len(v)):] {
+		switch {
+		case f != v[h.workers]:
+			return errors.New("the coordinates that nobody pushes to differ")
+		case len(x.sets) == 1 && f != 0:
+			return errors.New("nobody pushes to the last coordinates, nor set the key")
+		}
 	}
 	return nil
 }
@@ -522,6 +534,9 @@ func (x *keyHistory) sure() []int {
 // pushes of each worker, and the sets for which had holds.
 func (h *History) ends(k godwit.Key, v []float32, least []int, had func(*setting) bool) error {
 	x := h.keys[k]
+	if err := h.apart(x, v); err != nil {
+		return fmt.Errorf("key %d ends as %v: %w", k, v, err)
+	}
 	if len(x.sets) > 1 {
 		return h.endsSet(k, v, least, had)
 	}

@@ -181,3 +181,33 @@ func TestPushesAndReadsAreJudgedAsByASearchForAnOrder(t *testing.T) { agree(t, 4
 
 // With sets, which pushes a set overwrote can only be bounded.
 func TestSetsAreJudgedAlmostAsByASearchForAnOrder(t *testing.T) { agree(t, 4000, true, 0.02) }
+
+// The last coordinate, which nobody pushes to, is that of the last set, in reads and at the end; without one it is 0.
+func TestACoordinateThatNobodyPushesToIsJudged(t *testing.T) {
+	for _, single := range []bool{true, false} {
+		h := New(2, func(i int) int { return i }, func(godwit.Key) bool { return single }, false)
+		h.PushIssued(0, key)
+		h.PushComplete(0, key)
+		for _, wrong := range []float32{Era, 1} {
+			if err := h.Read(h.ReadIssued(0, key), []float32{1, 0, wrong}); err == nil {
+				t.Errorf("a read of %v that nobody wrote is well", wrong)
+			}
+			if err := h.Final(key, []float32{1, 0, wrong}); err == nil {
+				t.Errorf("an end with %v that nobody wrote is well", wrong)
+			}
+		}
+		if err := h.Read(h.ReadIssued(0, key), []float32{1, 0, 0}); err != nil {
+			t.Error(err)
+		}
+		if err := h.Final(key, []float32{1, 0, 0}); err != nil {
+			t.Error(err)
+		}
+		h.SetComplete(key, h.SetIssued(1, key))
+		if err := h.Final(key, []float32{Era, Era, 0, Era}); err == nil {
+			t.Error("an end of which a coordinate was not set is well")
+		}
+		if err := h.Final(key, []float32{Era, Era, Era, Era}); err != nil {
+			t.Error(err)
+		}
+	}
+}
