@@ -155,7 +155,7 @@ func forge(b []byte, m *godwit.Model) []wire.Record {
 	}
 	var recs []wire.Record
 	for len(b) > 0 {
-		r := wire.Record{Kind: wire.Kind(next()%uint8(wire.Rebound)) + 1}
+		r := wire.Record{Kind: wire.Kind(next()%uint8(wire.Kinds-1)) + 1}
 		r.Key = godwit.Key(next()) % godwit.Key(m.Keys())
 		flags := next()
 		r.Origin = godwit.NodeID(flags & 3)
@@ -208,7 +208,7 @@ func (l lonely) Members() []coord.Member {
 // FuzzTake has a node take forged records from its peers, between accesses of
 // its own worker and rounds. It may refuse them; it must not panic or hang.
 func FuzzTake(f *testing.F) {
-	for k := byte(0); k < byte(wire.Rebound); k++ {
+	for k := byte(0); k < byte(wire.Kinds-1); k++ {
 		f.Add(byte(0), []byte{k, 3, 0, 0, 0, 0, 0, 3, 1, 2, 1, 3, 2, 1})
 		f.Add(byte(1), []byte{k, 3, 5, 1, 1, k, 3, 2, 1, 1, 13, 3, 1, 1, 1, 2, 1, 5})
 	}
