@@ -35,15 +35,16 @@ type Config struct {
 	// Adam are the same either way.
 	Rule string
 	// LR is the learning rate of Rule; 0 is what suits the model (see Settle): with adam 0.03 of rotate and 0.01 of the others, else, as
-	// suits AdaGrad, 0.6 of rotate, 0.2 of transe and 0.1 of the others. Of rotate, sgd has 0.1; of the others but transe, rowadagrad
-	// has 0.3; momentum has a tenth of sgd's. Only the distance models learn by sgd and momentum from such small first values.
+	// suits AdaGrad, 0.6 of rotate, 0.2 of transe and 0.1 of the others. Of rotate, sgd has 0.1; of the models that score by dot products,
+	// rowadagrad and ftrl have 0.3, and sgd 0.01; momentum has a tenth of sgd's.
 	LR float32
 	// LRSchedule is Constant, which "" is too, Linear or Cosine: how LR changes from epoch to epoch. All but
 	// Constant need a rule that takes the rate with each push: sgd, adagrad, rowadagrad or
 	// adam. Rows then have one float more.
 	LRSchedule string
 	// InitStd is the standard deviation of the first values, of a normal
-	// distribution around 0; not negative.
+	// distribution around 0; not negative. 0 is what suits (see Settle): 0.3 of the models that score by dot products with
+	// sgd, proxsgd, momentum and ftrl, else 0.001.
 	InitStd float32
 	// N3 weighs the sum of cubed magnitudes, and L2 half the sum of squares, of
 	// a query's three embeddings, against the query's loss. Neither is negative; 0
@@ -74,7 +75,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Model: "complex", Dim: 256, Loss: Softmax, Batch: 512, Negatives: 500,
-		Rule: "adagrad", LRSchedule: Constant, InitStd: 1e-3, N3: 0.05, Seed: 1,
+		Rule: "adagrad", LRSchedule: Constant, N3: 0.05, Seed: 1,
 	}
 }
 
@@ -127,12 +128,31 @@ func (c *Config) check() error {
 	return nil
 }
 
-// Settle gives LR the value that suits model and rule, if it is 0. [New] and [Reload] do so too.
+// Settle gives LR and InitStd the values that suit model and rule, where they are 0. [New] and [Reload] do so too.
 func (c *Config) Settle() {
-	if m, err := modelNamed(c.Model); err == nil && c.LR == 0 {
+	m, err := modelNamed(c.Model)
+	if err != nil {
+		return
+	}
+	if c.LR == 0 {
 		c.LR = rate(m, c.Rule)
 	}
+	if c.InitStd == 0 {
+		c.InitStd = initStd(m, c.Rule)
+	}
 }
+
+// initStd is the standard deviation of the first values that suits a model and a rule. The gradient of a dot product of three
+// embeddings is as small as the product of two of them: rules whose steps are as small as the gradients never get away from small values.
+func initStd(m model, rule string) float32 {
+	if !m.distance() && (plain(rule) || rule == "ftrl") {
+		return 0.3
+	}
+	return 1e-3
+}
+
+// plain says that the steps of a rule are a fixed multiple of the gradients.
+func plain(rule string) bool { return rule == "sgd" || rule == "proxsgd" || rule == "momentum" }
 
 // rate is the learning rate that suits a model and a rule.
 func rate(m model, rule string) float32 {
@@ -143,6 +163,9 @@ func rate(m model, rule string) float32 {
 		return 0.01
 	}
 	if rule == "momentum" { // a gradient counts ten times in all
+		if !m.distance() {
+			return 0.001 // a tenth of float32(0.01) is another number
+		}
 		return rate(m, "sgd") / 10
 	}
 	switch m.(type) { // gradients of a distance towards a vector have a length of at most 1
@@ -154,7 +177,10 @@ func rate(m model, rule string) float32 {
 	case transE:
 		return 0.2 // with 0.3 and more it is worse on small graphs
 	}
-	if rule == "rowadagrad" { // the few large elements of a gradient make the steps of all shorter
+	switch rule {
+	case "sgd", "proxsgd": // relations, which are in many triples of a batch, diverge at more
+		return 0.01
+	case "rowadagrad", "ftrl": // the few large elements of a gradient, and ftrl's beta, make the steps of all shorter
 		return 0.3
 	}
 	return 0.1

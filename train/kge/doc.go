@@ -52,6 +52,10 @@
 // relations, and dropout once N3 is near its best (0.04 … 0.06); half the
 // dimension costs about 0.01.
 //
+// By other rules, at what suits them (Config.Settle) and Dim 64: after 2 epochs of FB15k-237 ComplEx has a test MRR of
+// 0.256 by AdaGrad, 0.208 by FTRL, 0.019 by SGD and 0.008 by momentum (both without N3); after 10 epochs of a generated graph
+// of 3,000 entities 0.75 by SGD, 0.76 by momentum, and 0.01 by SGD with the default N3. Of such rules [Task.Warnings] warns.
+//
 // # Reproducibility
 //
 // Order and dropout follow the seed, the epoch, the chunk and the step alone, so

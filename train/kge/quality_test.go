@@ -62,6 +62,23 @@ func TestEveryModelLearnsAGeneratedGraph(t *testing.T) {
 	}
 }
 
+func TestDotProductsLearnByRulesOfSmallSteps(t *testing.T) {
+	g := smallGraph(t)
+	for _, rule := range []string{"ftrl", "sgd"} {
+		t.Run(rule, func(t *testing.T) {
+			c := DefaultConfig()
+			c.Rule, c.Dim, c.Batch = rule, 32, 128
+			if rule != "ftrl" {
+				c.N3 = 0
+			}
+			q := quality(t, c, g, 4)
+			if q.MRR < 0.1 {
+				t.Errorf("MRR %.3f, want at least 0.1, untrained it is 0.01", q.MRR)
+			}
+		})
+	}
+}
+
 func TestTheLogisticLossLearnsToo(t *testing.T) {
 	c := DefaultConfig()
 	c.Loss, c.Dim = Logistic, 64

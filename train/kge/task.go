@@ -150,6 +150,19 @@ func (t *Task) relationRow(r uint32, subjects bool) uint32 {
 // for subject queries, unless the relation has a reciprocal embedding of its own.
 func (t *Task) inverse(subjects bool) bool { return subjects && !t.cfg.Reciprocal }
 
+// Warnings returns what may keep the task from learning, a sentence each: dot products that are trained by plain steps.
+func (t *Task) Warnings() []string {
+	if t.model.distance() || !plain(t.cfg.Rule) {
+		return nil
+	}
+	n3 := ""
+	if t.cfg.N3 > 0 {
+		n3 = fmt.Sprintf(", and perhaps nothing with N3, here %v, which outweighs these (--n3 0: without)", t.cfg.N3)
+	}
+	return []string{fmt.Sprintf("%s learns slowly by the rule %s, whose steps are as small as the gradients of its small values%s: adagrad suits it better",
+		t.model.name(), t.cfg.Rule, n3)}
+}
+
 // Fingerprint names settings and data.
 func (t *Task) Fingerprint() string {
 	return fmt.Sprintf("kge %+v on %d entities, %d relations, %d/%d/%d triples (%s)", t.cfg,

@@ -173,6 +173,52 @@ func TestASamplerOfTheWrongTableIsNamed(t *testing.T) {
 	}
 }
 
+func TestRateAndFirstValuesSuitModelAndRule(t *testing.T) {
+	for _, x := range []struct {
+		model, rule string
+		lr, init    float32
+	}{
+		{"complex", "adagrad", 0.1, 1e-3}, {"rescal", "rowadagrad", 0.3, 1e-3}, {"complex", "adam", 0.01, 1e-3},
+		{"complex", "ftrl", 0.3, 0.3}, {"distmult", "sgd", 0.01, 0.3}, {"complex", "proxsgd", 0.01, 0.3}, {"rescal", "momentum", 0.001, 0.3},
+		{"transe", "sgd", 0.2, 1e-3}, {"rotate", "momentum", 0.01, 1e-3}, {"rotate", "ftrl", 0.6, 1e-3},
+	} {
+		c := DefaultConfig()
+		c.Model, c.Rule = x.model, x.rule
+		c.Settle()
+		if c.LR != x.lr || c.InitStd != x.init {
+			t.Errorf("%s by %s has the rate %v and first values of %v, want %v and %v", x.model, x.rule, c.LR, c.InitStd, x.lr, x.init)
+		}
+		c.LR, c.InitStd = 0.7, 0.8
+		if c.Settle(); c.LR != 0.7 || c.InitStd != 0.8 {
+			t.Errorf("%s by %s has %v and %v where 0.7 and 0.8 were given", x.model, x.rule, c.LR, c.InitStd)
+		}
+	}
+}
+
+func TestDotProductsThatLearnSlowlyAreTold(t *testing.T) {
+	g := randomGraph(20, 2, 50, 1)
+	for _, x := range []struct {
+		model, rule string
+		n3          float32
+		want        string // "" is no warning
+		not         string
+	}{
+		{"complex", "adagrad", 0.05, "", ""}, {"complex", "ftrl", 0.05, "", ""}, {"rotate", "sgd", 0.05, "", ""},
+		{"complex", "sgd", 0.05, "--n3 0", "none"}, {"distmult", "momentum", 0, "learns slowly", "N3"},
+	} {
+		c := DefaultConfig()
+		c.Model, c.Rule, c.N3 = x.model, x.rule, x.n3
+		task, err := New(c, g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ws := strings.Join(task.Warnings(), "; ")
+		if (ws == "") != (x.want == "") || !strings.Contains(ws, x.want) || ws != "" && strings.Contains(ws, x.not) {
+			t.Errorf("%s by %s with N3 of %v warns of %q, want %q and not %q", x.model, x.rule, x.n3, ws, x.want, x.not)
+		}
+	}
+}
+
 func TestBadSettingsAreNamed(t *testing.T) {
 	g := randomGraph(20, 2, 50, 1)
 	nan := float32(math.NaN())

@@ -85,7 +85,7 @@ func (s *KGE) Load(setup Setup) (Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &graphTask{Trained[kge.Batch]{t, setup.evalWorkers()}, t, g, scheme, g.Warnings()}, nil
+	return &graphTask{Trained[kge.Batch]{t, setup.evalWorkers()}, t, g, scheme, slices.Concat(g.Warnings(), t.Warnings())}, nil
 }
 
 // files are how data are read. The run's seed decides which facts are held out.
