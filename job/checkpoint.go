@@ -51,6 +51,21 @@ func readRun(ctx context.Context, c *checkpoint.Checkpoint) (*savedRun, error) {
 	return &r, nil
 }
 
+// spec returns the specification of the run. What its task's settings left to what suits is as the run had it, which the
+// checkpoint's tables tell: what suits may be something else in this program.
+func (r *savedRun) spec(tables []checkpoint.Table) (Spec, error) {
+	s, err := Decode(r.Spec)
+	if err != nil {
+		return Spec{}, err
+	}
+	if t, ok := s.Task.(task.Settled); ok {
+		for _, table := range tables {
+			t.Settled(table.Name, table.Rule)
+		}
+	}
+	return s, nil
+}
+
 // Resumed returns the specification of the run that wrote the checkpoint at a place, to go on from there: with
 // its Resume, and a Checkpoint at the same place. These fields may be changed then: Nodes, Workers, Policy, Filters, Staleness,
 // Options, Data (the same data elsewhere), Untrained, Checkpoint, Keep, TTL, Join. The task's settings and the seed may not.
@@ -68,7 +83,7 @@ func resumed(ctx context.Context, place string, limit time.Duration) (Spec, erro
 	if err != nil {
 		return Spec{}, err
 	}
-	s, err := Decode(r.Spec)
+	s, err := r.spec(c.Manifest().Tables)
 	if err != nil {
 		return Spec{}, err
 	}
@@ -240,9 +255,12 @@ func (s *Spec) checkResume(ctx context.Context, t task.Task) error {
 	if err != nil {
 		return err
 	}
-	old, err := Decode(r.Spec)
+	old, err := r.spec(c.Manifest().Tables)
 	if err != nil {
 		return err
+	}
+	if open, err := Decode(r.Spec); err == nil && s.sameModel(&open) == nil {
+		old = open // a program that leaves to what suits what it did before
 	}
 	if err := s.sameModel(&old); err != nil {
 		return fmt.Errorf("job: the run cannot go on from %s: %w", s.Resume, err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/godwit-ps/godwit/checkpoint"
 	"github.com/godwit-ps/godwit/train"
+	"github.com/godwit-ps/godwit/train/task"
 )
 
 // digests returns the digests of all checkpoints of a folder, by epoch.
@@ -77,6 +78,29 @@ func TestTheDigestDoesNotDependOnTheNumberOfNodes(t *testing.T) {
 			t.Fatalf("on %d nodes the digest is %v, want %v", nodes, after, want)
 		}
 		from = to
+	}
+}
+
+// A rate that was left to what suits is that of the checkpoint, whatever suits in this program.
+func TestARunGoesOnWithTheRateThatItHad(t *testing.T) {
+	kge := task.DefaultKGE()
+	kge.Rule = "adam"
+	for _, x := range []struct{ given, want float32 }{{0, 0.125}, {0.5, 0.5}} {
+		kge.LR = x.given
+		spec := Default(kge)
+		b, err := spec.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := (&savedRun{Spec: b}).spec([]checkpoint.Table{
+			{Name: "relation", Rule: "adam(lr=7)"}, {Name: "entity", Rule: "adam(lr=0.125,b1=0.9,b2=0.999,eps=1e-08)"}, {Name: "other", Rule: "add"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Task.(*task.KGE).LR; got != x.want {
+			t.Errorf("with a rate of %v in the settings the run goes on with %v, want %v", x.given, got, x.want)
+		}
 	}
 }
 

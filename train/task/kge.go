@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/export"
@@ -62,6 +63,16 @@ func (s *KGE) Check() error {
 	ts := []triples.Triple{{S: 0, R: 0, O: 1}}
 	_, err := kge.New(s.Config, &triples.Graph{Entities: []string{"a", "b"}, Relations: []string{"r"}, Train: ts, Test: ts})
 	return err
+}
+
+// Settled implements [Settled]: of a rate that was left open.
+func (s *KGE) Settled(table, rule string) {
+	if table != kge.EntityTable || s.LR != 0 {
+		return
+	}
+	if _, list, ok := strings.Cut(rule, "(lr="); ok {
+		fmt.Sscanf(list, "%g", &s.LR) // up to the next parameter
+	}
 }
 
 // Load reads a graph (see [triples.LoadWith]), or generates one.

@@ -40,6 +40,14 @@ type Generated interface {
 	Generate(exponent float64, seed uint64)
 }
 
+// Settled are settings of which some may be left open, for what suits the others.
+type Settled interface {
+	Settings
+	// Settled gives what is open the value that it had in a run in which a table had an update rule, by its name with
+	// parameters. Tables and rules that say nothing of it are passed over.
+	Settled(table, rule string)
+}
+
 // A Setup is what Load needs besides the settings.
 type Setup struct {
 	// Data is the file or folder of the data; empty: they are generated.
