@@ -53,8 +53,8 @@ const (
 	mostColumns = 1024
 	gridBytes   = 128 << 20
 	zoomBytes   = 32 << 20
-	// MostNodes is how many nodes a run may have that is shown.
-	MostNodes = 255
+	// mostNodes is how many nodes a run may have that is shown.
+	mostNodes = 255
 )
 
 // ErrWaiting says that the nodes of the run have not begun to write.
@@ -71,8 +71,8 @@ func Open(dir string, late bool) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.Header.Nodes > MostNodes {
-		return nil, fmt.Errorf("dashboard: the run has %d nodes, %d can be shown", t.Header.Nodes, MostNodes)
+	if t.Header.Nodes > mostNodes {
+		return nil, fmt.Errorf("dashboard: the run has %d nodes, %d can be shown", t.Header.Nodes, mostNodes)
 	}
 	starts := t.Starts()
 	if len(starts) < t.Header.Nodes && !late {

@@ -24,12 +24,12 @@ type Tile struct {
 	First      []int64 // by row: its first key
 	// By row and column. Owner is the node that owns most of the row's keys at the end of the column, or None; Agree the share of
 	// keys of which that is so, of 255; Replicas four times the mean number of replicas of a key; Heat the code of
-	// the accesses of all keys within the column ([Heat]).
+	// the accesses of all keys within the column ([heatCode]).
 	Owner, Agree, Replicas, Heat []uint8
 }
 
-// Heat returns the code of a number: 8·log₂(n+1), rounded.
-func Heat(n uint64) uint8 { return uint8(min(255, math.Round(8*math.Log2(float64(n)+1)))) }
+// heatCode returns the code of a number: 8·log₂(n+1), rounded.
+func heatCode(n uint64) uint8 { return uint8(min(255, math.Round(8*math.Log2(float64(n)+1)))) }
 
 // A Range is what a tile shows.
 type Range struct {
@@ -118,7 +118,7 @@ func (t *Tile) column(at int, g *grid, c *column, keys []int32) {
 		t.Owner[cell] = uint8(best) - 1 // 0 becomes None
 		t.Agree[cell] = uint8(255 * int(owners[best]) / len(group))
 		t.Replicas[cell] = uint8(min(255, 4*replicas/len(group)))
-		t.Heat[cell] = Heat(heat)
+		t.Heat[cell] = heatCode(heat)
 	}
 }
 
@@ -277,7 +277,7 @@ type Instant struct {
 	Bitmap   int     // bytes of a bitmap of nodes
 	Keys     []int64 // of the selection, as far as asked for
 	Owner    []uint8 // by key, or None
-	Heat     []uint8 // by key: the code of all its accesses ([Heat])
+	Heat     []uint8 // by key: the code of all its accesses ([heatCode])
 	Replicas []uint8 // by key: a bitmap of the nodes that have one
 }
 
@@ -299,7 +299,7 @@ func (ix *Index) At(ctx context.Context, s Selection, time int64, offset, limit 
 	for _, k := range cut(keys, offset, limit) {
 		x.Keys = append(x.Keys, int64(ix.keys.keys[k]))
 		x.Owner = append(x.Owner, uint8(c.ownerOf(int(k))))
-		x.Heat = append(x.Heat, Heat(ix.totals[k].Accesses))
+		x.Heat = append(x.Heat, heatCode(ix.totals[k].Accesses))
 		x.Replicas = append(x.Replicas, c.replicasOf(int(k), g.bitmap)...)
 	}
 	return x, nil

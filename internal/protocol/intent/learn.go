@@ -231,8 +231,8 @@ type Worth struct {
 	Needed  bool   // its place is needed for another
 }
 
-// Left returns the credit that is left.
-func (x *Worth) Left() int32 {
+// left returns the credit that is left.
+func (x *Worth) left() int32 {
 	return min(x.Credit+x.Saves*int32(min(x.Saved, mostCredit))-roundCost*int32(x.Records), mostCredit)
 }
 
@@ -241,7 +241,7 @@ func (x *Worth) Goes() bool {
 	if x.Needed {
 		return x.Saved > 0
 	}
-	return x.Left() >= 0
+	return x.left() >= 0
 }
 
 // Worth returns what a wish is worth of which the copy saved some accesses, and rounds exchanged some records.
@@ -253,7 +253,7 @@ func (l *Learner) Worth(k godwit.Key, saved uint32, records int) Worth {
 // Weigh takes note of that.
 func (l *Learner) Weigh(k godwit.Key, x *Worth) {
 	w := l.wishes[k]
-	w.credit = x.Left()
+	w.credit = x.left()
 	l.wishes[k] = w
 }
 

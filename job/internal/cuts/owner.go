@@ -12,9 +12,9 @@ import (
 	"github.com/godwit-ps/godwit/train"
 )
 
-// StopWithin is how long a cut of a run that was stopped may take, unless a Config says otherwise: who stops it waits for 25 to 30 s before
+// stopWithin is how long a cut of a run that was stopped may take, unless a Config says otherwise: who stops it waits for 25 to 30 s before
 // they kill it.
-const StopWithin = 20 * time.Second
+const stopWithin = 20 * time.Second
 
 // A Taker takes what cuts save. Its methods are called one at a time, but for Due.
 type Taker interface {
@@ -51,7 +51,7 @@ type Config struct {
 	Exchange func(ctx context.Context, name string, payload []byte) ([][]byte, error)
 	// Due returns, at the leader, when the next cut is to be made while training goes on; the zero time: never.
 	Due func() time.Time
-	// StopWithin is how long a cut of a run that was stopped may take; 0 is the constant.
+	// StopWithin is how long a cut of a run that was stopped may take; 0: 20 s.
 	StopWithin time.Duration
 	// Warn is told, at the leader, that training has waited long at a boundary for the cut before it, and which nodes have not taken their part
 	// of that; none: the leader's Taker.Taken has not returned. It is called once of a cut. It may be nil.
@@ -109,7 +109,7 @@ type boundary struct {
 // New returns the owner of a node's cuts. Run is to be called.
 func New(c Config) *Owner {
 	if c.StopWithin == 0 {
-		c.StopWithin = StopWithin
+		c.StopWithin = stopWithin
 	}
 	return &Owner{Config: c, started: make(chan struct{}), ended: make(chan struct{}), ask: make(chan ask, 2), patience: patience,
 		crossings: map[uint64]*crossing{}, boundaries: map[int]*boundary{}}

@@ -88,8 +88,8 @@ func (f *Fetcher) Begin(c Config, a Asker) {
 	}
 }
 
-// On reports whether the worker's policy has values fetched ahead.
-func (f *Fetcher) On() bool { return f.asker != nil }
+// on reports whether the worker's policy has values fetched ahead.
+func (f *Fetcher) on() bool { return f.asker != nil }
 
 // Any reports whether anything is fetched ahead.
 func (f *Fetcher) Any() bool { return f.values.Any() }
@@ -102,7 +102,7 @@ func (f *Fetcher) Fetched() uint64 { return f.fetched.Load() }
 // steps that are over. Of the step that begins it asks for what was not fetched, or may not be used: all at once, so that the
 // step's pulls wait for one round trip together.
 func (f *Fetcher) Advanced(waited int64) {
-	if !f.On() {
+	if !f.on() {
 		return
 	}
 	if p, ok := f.pace.stepped(f.Host.Now(), waited, f.returns.long(f.Config.Long), f.long); ok {
@@ -165,14 +165,14 @@ func (f *Fetcher) fetchNear(clock godwit.Clock) {
 
 // WaitedForValues is told that the worker waited for values since a time.
 func (f *Fetcher) WaitedForValues(since int64) {
-	if f.On() {
+	if f.on() {
 		f.waited += f.Host.Now() - since
 	}
 }
 
 // Await waits for what is on its way for the present step, and returns whether it has come before ctx ended.
 func (f *Fetcher) Await(ctx context.Context) (came bool, err error) {
-	if !f.On() {
+	if !f.on() {
 		return true, nil
 	}
 	clock := f.Clock.Now()
@@ -208,7 +208,7 @@ func (f *Fetcher) Waited() {
 // those that the planner has to ask for: announced for several steps at once, or of
 // tables with bounded staleness, of which what was read earlier may be too old.
 func (f *Fetcher) Announced(keys []godwit.Key, start, end godwit.Clock) (step, other []godwit.Key) {
-	if !f.On() || end != start+1 {
+	if !f.on() || end != start+1 {
 		return nil, keys
 	}
 	step = keys
@@ -537,13 +537,13 @@ func (f *Fetcher) Issued(h godwit.Handle, keys []godwit.Key, miss []int, push, w
 		f.Forget(keys, miss)
 	}
 	if !waited {
-		f.Under(h, keys, miss, ordered)
+		f.under(h, keys, miss, ordered)
 	}
 }
 
-// Under notes a request of the worker that is not waited for: of missed positions of a call.
-func (f *Fetcher) Under(h godwit.Handle, keys []godwit.Key, miss []int, ordered bool) {
-	if !f.On() {
+// under notes a request of the worker that is not waited for: of missed positions of a call.
+func (f *Fetcher) under(h godwit.Handle, keys []godwit.Key, miss []int, ordered bool) {
+	if !f.on() {
 		return
 	}
 	f.asked = f.asked[:0]
@@ -555,7 +555,7 @@ func (f *Fetcher) Under(h godwit.Handle, keys []godwit.Key, miss []int, ordered 
 
 // Crossed is told that the worker has crossed a barrier: nothing is used that was fetched before.
 func (f *Fetcher) Crossed() {
-	if f.On() {
+	if f.on() {
 		f.Intents.Crossed(f.Clock.Now())
 	}
 	f.values.Over(godwit.Forever, f.over)

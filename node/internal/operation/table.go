@@ -13,7 +13,7 @@ import (
 	"github.com/godwit-ps/godwit/node/internal/tick"
 )
 
-// Tables are the outstanding operations of a node's workers, and of [Others] more, by which
+// Tables are the outstanding operations of a node's workers, and of two more, by which
 // the node itself pushes.
 type Tables struct {
 	// Settled is told when the oldest update that a tick waits for may have reached its
@@ -32,16 +32,16 @@ type Tables struct {
 	last    []histogram.Shared // of the latter, by the node that answered last
 }
 
-// Others is how many workers a node has beside those of the program.
-const Others = 2
+// others is how many workers a node has beside those of the program.
+const others = 2
 
-// New returns the operations of the workers of a node, and of [Others] more.
+// New returns the operations of the workers of a node, and of two more.
 func New(m *godwit.Model, node godwit.NodeID, workers int, limits host.Limits) *Tables {
 	ts := &Tables{model: m, Most: int64(limits.Ahead)}
 	for i := range m.Tables() {
 		ts.cost = max(ts.cost, link.CostOf(m.TableRowLen(i)))
 	}
-	for i := range workers + Others {
+	for i := range workers + others {
 		ts.each = append(ts.each, &Table{all: ts, node: node, worker: uint64(i), most: limits.Ops, Room: int64(limits.Asked) / int64(workers+1), moved: make(chan struct{}, 1)})
 	}
 	return ts
