@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,7 +81,7 @@ func (l *lease) renew(ctx context.Context) error {
 			return fmt.Errorf("%w: this process did not run for %v and the TTL is %v", errExpired, time.Since(l.acked).Round(time.Millisecond), l.ttl)
 		}
 		if err := l.renewOnce(stream, cancel); err != nil {
-			return err
+			return cmp.Or(context.Cause(ctx), err) // a stream that was broken says so, and not why
 		}
 		if !pause(ctx, l.ttl/3) {
 			return context.Cause(ctx)
@@ -92,7 +93,7 @@ func (l *lease) renew(ctx context.Context) error {
 // of the TTL, it breaks the stream, so that the next may go to another server.
 func (l *lease) renewOnce(stream pb.Lease_LeaseKeepAliveClient, cancel context.CancelCauseFunc) error {
 	sent := time.Now()
-	hung := time.AfterFunc(min(l.left(), l.ttl/3), func() { cancel(errors.New("no answer")) })
+	hung := time.AfterFunc(min(l.left(), l.ttl/3), func() { cancel(errors.New("etcd does not answer")) })
 	defer hung.Stop()
 	err := stream.Send(&pb.LeaseKeepAliveRequest{ID: int64(l.id)})
 	if err != nil && !errors.Is(err, io.EOF) { // which says that the stream is over; Recv says why

@@ -3,11 +3,17 @@ package etcd
 import (
 	"context"
 	"errors"
+	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
+
+	"github.com/godwit-ps/godwit/coord"
 )
 
 // A slowStream acknowledges renewals after a while.
@@ -59,5 +65,38 @@ func TestALeaseThatNobodyRenewedIsLostWhateverTheServerSays(t *testing.T) {
 	defer cancel()
 	if err := l.keep(ctx); !errors.Is(err, errExpired) || !strings.Contains(err.Error(), "did not run for") {
 		t.Errorf("got %v, want that the lease has expired because the process did not run", err)
+	}
+}
+
+// A silentEtcd takes renewals and answers none, as a member does that has lost the others.
+type silentEtcd struct{ pb.UnimplementedLeaseServer }
+
+func (*silentEtcd) LeaseKeepAlive(s pb.Lease_LeaseKeepAliveServer) error {
+	<-s.Context().Done()
+	return nil
+}
+
+// A renewal that was given up was not cancelled by anybody: etcd did not answer.
+func TestALeaseThatNobodyAnswersSaysSo(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := grpc.NewServer()
+	pb.RegisterLeaseServer(s, &silentEtcd{})
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = s.Serve(l) })
+	defer serving.Wait()
+	defer s.Stop()
+	cl, err := clientv3.New(clientv3.Config{Endpoints: []string{l.Addr().String()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	err = (&lease{cl: cl, ttl: 300 * time.Millisecond, acked: time.Now()}).keep(ctx)
+	if !errors.Is(err, coord.ErrCoordinator) || !strings.Contains(err.Error(), "for 300ms: etcd does not answer") {
+		t.Errorf("got %v, want that etcd does not answer", err)
 	}
 }

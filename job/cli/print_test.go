@@ -2,12 +2,16 @@ package cli
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
 
+	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/job"
 )
 
@@ -25,6 +29,25 @@ func TestTheCommandToGoOnIsOneOfAShell(t *testing.T) {
 	}
 	if plain := "/runs/kge-1_b.c#12"; Argument(plain) != plain {
 		t.Errorf("%s has become %s", plain, Argument(plain))
+	}
+}
+
+func TestALostCoordinatorLeavesACommandToGoOn(t *testing.T) {
+	for _, c := range []struct {
+		await bool
+		err   error
+		want  string
+	}{
+		{true, fmt.Errorf("%w: etcd at x:1", coord.ErrCoordinator), " train --resume runs/a#3 --await\n"},
+		{false, fmt.Errorf("%w: etcd at x:1", coord.ErrCoordinator), " train --resume runs/a#3\n"},
+		{true, fmt.Errorf("node 1: %w", godwit.ErrPeerLost), " train --resume runs/a#3 --nodes 2 --await\n"},
+		{true, errors.New("the data is not there"), ""},
+	} {
+		var b bytes.Buffer
+		(&cluster{await: c.await}).tell(&printer{people: &b, last: &job.Checkpoint{Place: "runs/a#3"}}, 3, c.err)
+		if said := b.String(); c.want == "" && said != "" || !strings.Contains(said, c.want) {
+			t.Errorf("after %q it says %q, want %q", c.err, said, c.want)
+		}
 	}
 }
 

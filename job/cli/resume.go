@@ -132,9 +132,7 @@ func (c *cluster) do(ctx context.Context, spec job.Spec, p *printer) (*job.Resul
 	for n := 1; ; n++ {
 		r, err := c.once(ctx, spec, p)
 		place := c.place(&spec)
-		if c.await && lostNode(err) {
-			p.lost(spec.Nodes)
-		}
+		c.tell(p, spec.Nodes, err)
 		if !lostNode(err) || place == "" || c.await || n > c.restarts || ctx.Err() != nil {
 			return r, err
 		}
@@ -151,6 +149,18 @@ func (c *cluster) do(ctx context.Context, spec job.Spec, p *printer) (*job.Resul
 		spec.Nodes--
 		c.run = fmt.Sprintf("%s-restart%d", name, n)
 		p.restart(c.run, n, c.restarts, &spec, err)
+	}
+}
+
+// tell says how a run can be gone on with that ended because of a node of another machine, or of the coordinator.
+func (c *cluster) tell(p *printer, nodes int, err error) {
+	switch {
+	case lostNode(err) && c.await:
+		p.lost(nodes)
+	case errors.Is(err, coord.ErrCoordinator) && c.await:
+		p.goOn(" --await")
+	case errors.Is(err, coord.ErrCoordinator):
+		p.goOn("")
 	}
 }
 
