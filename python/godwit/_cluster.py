@@ -889,7 +889,9 @@ def init(
     """
     global _current
     if _current is not None and not _current.closed:
-        raise ArgumentError("there is a cluster already: close it first, or make another one by godwit.Cluster")
+        raise ArgumentError(
+            "there is a cluster already, which the first module makes if nobody has: godwit.cluster() is it. Close it first, or make another one by godwit.Cluster"
+        )
     if address:
         launch: _launch.Launch | None = _launch.joining(address, rank, world, run)
     elif rank is not None or world is not None or run:

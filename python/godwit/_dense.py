@@ -19,6 +19,11 @@ ALWAYS = 1 << 61  # clocks
 class Dense(Weight):
     """Stands for the parameters of a module in optimizers of ``godwit.optim``: see :func:`dense`."""
 
+    _whose = (
+        "what godwit.dense returned: it only stands for the parameters of a module in godwit.optim, which takes it, or a list of several. "
+        "The module's parameters have the values"
+    )
+
     _of: list[torch.nn.Parameter]  # each begins a row
 
     _having: list[torch.nn.Parameter]  # have gradients

@@ -34,6 +34,9 @@ def _eager(forward: _Forward) -> _Forward:
     return cast(_Forward, cast(Any, torch.compiler).disable(forward))
 
 
+# Reports whether torch.export runs a forward: what older versions of torch do not tell.
+_exporting: Callable[[], bool] = getattr(torch.compiler, "is_exporting", lambda: False)
+
 # What tells of a Weight without its elements.
 _ABOUT = frozenset(
     "size dim ndimension numel nelement stride storage_offset element_size is_contiguous is_floating_point is_complex is_signed is_inference get_device "
@@ -51,6 +54,11 @@ class Weight(torch.nn.Parameter):
 
     table: Table
 
+    _whose = (
+        "embedding.weight: the rows are on the cluster, and this only stands for them in godwit.optim. embedding.rows(ids) reads rows, "
+        "a forward gives them with a gradient, and init= or from_pretrained says how they begin"
+    )
+
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func in _QUICK:  # of each step
@@ -66,10 +74,7 @@ class Weight(torch.nn.Parameter):
         elif name in ("__set__", "__delete__") or name in _ABOUT:
             with torch._C.DisableTorchFunctionSubclass():
                 return func(*args, **(kwargs or {}))
-        raise ArgumentError(  # and no TypeError, which operators replace by one of their own
-            f"{name} of embedding.weight: the rows are on the cluster, and this only stands for them in godwit.optim. embedding.rows(ids) reads rows, "
-            "a forward gives them with a gradient, and init= or from_pretrained says how they begin"
-        )
+        raise ArgumentError(f"{name} of {cls._whose}")  # and no TypeError, which operators replace by one of their own
 
     @classmethod
     def of(cls, table: Table) -> Any:
@@ -105,7 +110,7 @@ class Weight(torch.nn.Parameter):
         return f"{type(self).__name__} of {self.table!r}"
 
     def __deepcopy__(self, memo: Any) -> Any:
-        raise TypeError(f"the rows of table {self.table.name!r} cannot be copied: they are in the cluster of this process")
+        raise TypeError(f"the rows of table {self.table.name!r} cannot be copied: they are in the cluster of this process. godwit.to_torch(model) copies them")
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError(f"the rows of table {self.table.name!r} cannot be pickled: save the module's state_dict()")
@@ -175,9 +180,19 @@ def _distinct(input: torch.Tensor, table: Table, padding_idx: int | None, weight
 
 
 def _checked(input: Any) -> torch.Tensor:
+    if torch.jit.is_tracing() or _exporting():
+        raise ArgumentError("a model with rows of a cluster cannot be traced or exported: do it with godwit.to_torch(model), a copy with modules of torch.nn")
     if not isinstance(input, torch.Tensor):
         raise TypeError(f"the input is of type {type(input).__name__}, want a tensor of integers")
     return cast(torch.Tensor, _buffers.rows(input))
+
+
+def _check_device(device: Any) -> None:
+    """Raises unless a module's argument ``device`` is that of rows."""
+    if device is not None and torch.device(device).type != "cpu":
+        raise ArgumentError(
+            f"device={device} is not supported: the rows of the cluster are in the memory of its processes. Leave device out: outputs are on the device of the ids"
+        )
 
 
 class _Module(torch.nn.Module):
@@ -195,6 +210,7 @@ class _Module(torch.nn.Module):
             raise ArgumentError("max_norm is not supported: rows are not changed when they are read")
         if dtype not in (None, torch.float32):
             raise ArgumentError(f"dtype={dtype} is not supported: rows are float32")
+        _check_device(device)
         if padding_idx is not None:
             padding_idx = _whole("padding_idx", padding_idx, -rows, rows - 1) % rows
         on = on if on is not None else cluster()
@@ -274,7 +290,7 @@ class _Module(torch.nn.Module):
             errors.append(f"{name}: {e}")
 
     def __deepcopy__(self, memo: Any) -> Any:
-        raise TypeError(f"a module with the rows of table {self.table.name!r} cannot be copied: they are in the cluster of this process")
+        raise TypeError(f"a module with the rows of table {self.table.name!r} cannot be copied: they are in the cluster of this process. godwit.to_torch(model) is a copy with modules of torch.nn")
 
     def __getstate__(self) -> Any:
         raise TypeError(f"a module with the rows of table {self.table.name!r} cannot be pickled: save its state_dict()")
@@ -288,8 +304,8 @@ class Embedding(_Module):
     """``torch.nn.Embedding`` whose rows live on the cluster.
 
     ``name`` names the table (a number is made up), ``init`` gives the first values (normal(0, 1) as in torch), ``cluster`` is where
-    it is (that of ``godwit.init``). Gradients are sparse, whatever ``sparse`` says. ``max_norm`` is refused. Rows are float32; the output
-    is of another type after ``to(torch.bfloat16)``, ``half()`` and the like.
+    it is (that of ``godwit.init``). Gradients are sparse, whatever ``sparse`` says. ``max_norm`` is refused, and so is a ``device`` that is not the CPU: outputs
+    are on the device of the ids. Rows are float32; the output is of another type after ``to(torch.bfloat16)``, ``half()`` and the like.
     """
 
     def __init__(
@@ -454,11 +470,12 @@ class EmbeddingBagCollection(torch.nn.Module):
 
     Of each feature, ``input[name]`` has ``values()``, of one dimension, and ``offsets()``, one more than there are
     bags, and may have ``weights_or_none()``. A dict may have pairs ``(values, offsets)`` and triples with weights, with as many offsets
-    as bags. With ``is_weighted`` all have weights, which are left alone without. The result is a dict of matrices, by feature; of torchrec's ``KeyedJaggedTensor`` it is torchrec's ``KeyedTensor``.
+    as bags. With ``is_weighted`` all have weights, which are left alone without. ``device`` is refused, but for the CPU. The result is a dict of matrices, by feature; of torchrec's ``KeyedJaggedTensor`` it is torchrec's ``KeyedTensor``.
     """
 
-    def __init__(self, tables: Iterable[Any], is_weighted: bool = False, cluster: Cluster | None = None) -> None:
+    def __init__(self, tables: Iterable[Any], is_weighted: bool = False, device: Any = None, *, cluster: Cluster | None = None) -> None:
         super().__init__()
+        _check_device(device)
         self.is_weighted = is_weighted
         self.embedding_bags = _Bags()
         self._features: list[tuple[str, str]] = []

@@ -137,3 +137,10 @@ def test_what_is_not_dense_parameters():
         for wrong in (torch.nn.ReLU(), net().double(), net().to("meta")):
             with pytest.raises(ValueError, match="godwit.dense"):
                 godwit.dense(wrong, cluster=c)
+
+
+def test_what_stands_for_parameters_has_no_values_to_read():
+    with godwit.Cluster() as c:
+        d = godwit.dense(net(), cluster=c)
+        with pytest.raises(ValueError, match=r"unbind of what godwit\.dense returned: .* which takes it, or a list of several"):
+            [*d]

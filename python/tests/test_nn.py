@@ -846,3 +846,29 @@ def test_evaluation_makes_no_rows(nodes, kind):
 def memory():
     with open("/proc/self/statm") as f:
         return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.parametrize("device", ["cuda", "meta", torch.device("cuda", 1)])
+def test_a_device_that_has_no_rows_is_refused(on, device):
+    config = gnn.EmbeddingBagConfig(20, 4, "t", ["f"])
+    for make in (
+        lambda d: gnn.Embedding(ROWS, DIM, device=d, cluster=on),
+        lambda d: gnn.EmbeddingBag(ROWS, DIM, device=d, cluster=on),
+        lambda d: gnn.EmbeddingBagCollection([config], device=d, cluster=on),
+    ):
+        with pytest.raises(ValueError, match=f"device={device} is not supported: the rows of the cluster are in the memory of its processes"):
+            make(device)
+        make("cpu")
+
+
+def test_what_would_copy_or_trace_rows_names_to_torch(on):
+    model = torch.nn.Sequential(gnn.Embedding(ROWS, DIM, cluster=on), torch.nn.Linear(DIM, 1))
+    ids = torch.tensor([1, 2])
+    for act in (
+        lambda: copy.deepcopy(model),
+        lambda: copy.deepcopy(model[0].weight),
+        lambda: torch.jit.trace(model, ids),
+        lambda: torch.export.export(model, (ids,)),
+    ):
+        with pytest.raises((TypeError, ValueError), match=r"godwit\.to_torch\(model\)"):
+            act()
