@@ -46,7 +46,7 @@ func TestTimeoutAndTheTerminalEndARunInOrder(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(dir, "entities.npy")); err != nil {
 			t.Error(err)
 		}
-		if _, errs := p.said(); !strings.Contains(errs, " train --resume "+at.Place) {
+		if _, errs := p.said(); !strings.Contains(errs, " train kge --resume "+at.Place) {
 			t.Errorf("%v: it says\n%s", x.s, errs)
 		}
 		code, out, errs := run(t, "train", "--resume="+at.Place, "--epochs", fmt.Sprint(epochs), "--json")

@@ -99,7 +99,7 @@ func TestALostNodeOfAnotherMachineLeavesACommandToGoOn(t *testing.T) {
 		}
 	}
 	_, errs := lead.said()
-	if _, command, _ := strings.Cut(errs, " train --resume "+dir+"#"); !strings.Contains(command, " --nodes 2 --await\n") {
+	if _, command, _ := strings.Cut(errs, " train kge --resume "+dir+"#"); !strings.Contains(command, " --nodes 2 --await\n") {
 		t.Errorf("the command to go on is not there:\n%s", errs)
 	}
 }

@@ -214,8 +214,10 @@ func TestAnotherProcessOfTheProgramJoins(t *testing.T) {
 	exits(t, lead, cli.OK)
 }
 
+// With checkpoints it prints a command of this program that goes on.
 func TestAnInterruptEndsItInOrder(t *testing.T) {
-	cmd, events := start(t, "", with("--nodes", "2", "--epochs", "100000")...)
+	cmd, events := start(t, "", with("--nodes", "2", "--epochs", "100000", "--checkpoint", t.TempDir(), "--quiet=false")...)
+	var epochs int
 	for e := events(); ; e = events() {
 		if e.Epoch != nil && e.Epoch.Epoch == 1 {
 			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -226,10 +228,18 @@ func TestAnInterruptEndsItInOrder(t *testing.T) {
 			if !e.Result.Interrupted() {
 				t.Errorf("the result is %+v", e.Result)
 			}
+			epochs = e.Result.Epochs
 			break
 		}
 	}
 	exits(t, cmd, cli.Interrupted)
+	_, command, _ := strings.Cut(fmt.Sprint(cmd.Stderr), "to go on (")
+	_, command, _ = strings.Cut(command, filepath.Base(binary)+" ")
+	command, _, _ = strings.Cut(command, "\n")
+	out, err := exec.CommandContext(t.Context(), binary, append(strings.Fields(command), "--quiet", "--epochs", fmt.Sprint(epochs))...).CombinedOutput()
+	if err != nil {
+		t.Errorf("%q does not go on: %v\n%s\nafter\n%s", command, err, out, cmd.Stderr)
+	}
 }
 
 func TestWrongInputIsRefusedInWords(t *testing.T) {

@@ -25,6 +25,7 @@ type printer struct {
 	json     *json.Encoder
 	unread   error                  // why JSON could not be written
 	join     func(job.Event) string // the command by which a node joins
+	again    string                 // the command that trains, by which a run is gone on with, too
 	curves   curves                 // learning curves in files
 
 	written bool            // the terminal shows a line that the next one replaces
@@ -236,7 +237,7 @@ func (p *printer) stopped(ctx context.Context, r *job.Result) {
 // goOn tells by which command the run can be gone on with, if there is a checkpoint.
 func (p *printer) goOn(flags string) {
 	if p.people != nil && p.last != nil {
-		p.line("to go on (checkpoint %d %s):\n\n  %s train --resume %s%s\n", p.last.Number, moment(p.last), program(), Argument(p.last.Place), flags)
+		p.line("to go on (checkpoint %d %s):\n\n  %s --resume %s%s\n", p.last.Number, moment(p.last), p.again, Argument(p.last.Place), flags)
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 func TestTheCommandToGoOnIsOneOfAShell(t *testing.T) {
 	for _, place := range []string{"/runs/kge#12", "/my runs/kge#12", "s3://models/kge?region=eu&path=1#12", "/it's/$HOME", "~", "#"} {
 		var b bytes.Buffer
-		p := &printer{people: &b, last: &job.Checkpoint{Place: place}}
+		p := &printer{people: &b, again: program() + " train", last: &job.Checkpoint{Place: place}}
 		p.goOn(" --nodes 1")
 		_, command, _ := strings.Cut(b.String(), program()+" ")
 		out, err := exec.Command("sh", "-c", `printf '%s\n' `+strings.TrimSpace(command)).Output()
@@ -44,7 +44,7 @@ func TestALostCoordinatorLeavesACommandToGoOn(t *testing.T) {
 		{true, errors.New("the data is not there"), ""},
 	} {
 		var b bytes.Buffer
-		(&cluster{await: c.await}).tell(&printer{people: &b, last: &job.Checkpoint{Place: "runs/a#3"}}, 3, c.err)
+		(&cluster{await: c.await}).tell(&printer{people: &b, again: "godwit train", last: &job.Checkpoint{Place: "runs/a#3"}}, 3, c.err)
 		if said := b.String(); c.want == "" && said != "" || !strings.Contains(said, c.want) {
 			t.Errorf("after %q it says %q, want %q", c.err, said, c.want)
 		}

@@ -175,6 +175,7 @@ func (t *training) run(cmd *cobra.Command) error {
 	stop, ctx := interrupts(t.kept())
 	t.cluster.node.Stop = stop
 	p := newPrinter(t.quiet, t.json)
+	p.again = cmd.CommandPath()
 	p.curves = t.curves
 	p.curves.task = t.Settings.Name()
 	end, err := t.cluster.watching.show(t.cluster.node.TLS, p.say)

@@ -27,7 +27,7 @@ func (w *watching) flags() Group {
 	g := NewGroup("Watching")
 	g.StringVar(&w.metrics, "metrics", "", "`host:port` at which Prometheus reads what a node does, and /healthz and /readyz are; without a host, loopback; of nodes that this command starts, node N listens N ports further on")
 	g.BoolVar(&w.pprof, "pprof", false, "serve profiles of the process there as well, at /debug/pprof/, and write down what it did in its last seconds when a wait exceeds its bound")
-	g.StringVar(&w.trace, "trace", "", "`folder` to write the life of keys to, in a folder of the run's name: who owned them, had copies, and accessed them, see '"+program()+" explain'")
+	g.StringVar(&w.trace, "trace", "", "`folder` to write the life of keys to, in a folder of the run's name: who owned them, had copies, and accessed them, see 'godwit explain'")
 	g.StringVar(&w.keys, "trace-keys", "", "which `keys` to trace: \"random=1000\" for so many, \"table:row\" for one, by commas (default: 100000 at random, or all of fewer)")
 	g.StringVar(&w.dashboard, "dashboard", "", "show the run in a browser while it lasts, at `host:port`; without one, at a free port of loopback")
 	g.Lookup("dashboard").NoOptDefVal = anyPort
