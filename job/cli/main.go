@@ -29,19 +29,24 @@ func Program(t Task) *cobra.Command {
 	}
 	cmd := t.Command()
 	cmd.Use = program()
-	Root(cmd)
+	root(cmd)
 	return cmd
 }
 
 // Root makes a command the root of a program: with the command "node" for the other
 // processes of a run, help, completion, and errors of flags and arguments that point to the help.
 func Root(cmd *cobra.Command) {
+	helpWithArgs(cmd)
+	root(cmd)
+}
+
+// root makes a command the root of a program. Errors of its arguments point to the help already.
+func root(cmd *cobra.Command) {
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return Usage(fmt.Errorf("%w\nSee '%s --help'", err, cmd.CommandPath()))
 	})
-	helpWithArgs(cmd)
 	cmd.SetHelpCommand(helpCommand())
 	cmd.AddCommand(NodeCommand())
 }

@@ -10,9 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/job"
+	"github.com/godwit-ps/godwit/train/task"
 )
 
 // What a command is to be copied from is read by a shell as it was meant.
@@ -29,6 +32,18 @@ func TestTheCommandToGoOnIsOneOfAShell(t *testing.T) {
 	}
 	if plain := "/runs/kge-1_b.c#12"; Argument(plain) != plain {
 		t.Errorf("%s has become %s", plain, Argument(plain))
+	}
+}
+
+func TestAnUnknownCommandIsAnsweredWithTheHelpOnce(t *testing.T) {
+	for _, cmd := range []*cobra.Command{Program(Task{Settings: task.DefaultSketch()}), {Use: "x", RunE: func(*cobra.Command, []string) error { return nil }, Args: cobra.NoArgs}} {
+		if !cmd.HasSubCommands() {
+			Root(cmd)
+		}
+		cmd.SetArgs([]string{"unknown"})
+		if err := cmd.Execute(); err == nil || strings.Count(err.Error(), "See '") != 1 {
+			t.Errorf("%s: got %v", cmd.Name(), err)
+		}
 	}
 }
 
