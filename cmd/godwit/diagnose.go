@@ -25,8 +25,9 @@ link, keys that are announced too late or not at all, a hot key, small batches, 
 memory. What costs most comes first. The run may be under way. RUN is the folder of a run, or of
 --trace if there is one run in it.
 
-With --json, stdout has one object: "run", "policy" and "findings", each with "ill", "loss" (share of
-the workers' time), "node", "peer", "keys", "text", "advice" and "figures".
+With --json, stdout has one object: "run", "policy", "findings", each with "ill", "loss" (share of
+the workers' time), "node", "peer", "keys", "text", "advice" and "figures", and "damaged", how many
+lines of samples could not be read.
 
 Exit codes:
   0    no ill was found: the run is well, or no node has told yet how it trains
@@ -107,10 +108,11 @@ func findingsAsJSON(w io.Writer, r *record.Run, in *diagnose.Input, found []diag
 		Run      string             `json:"run"`
 		Policy   string             `json:"policy"`
 		Findings []diagnose.Finding `json:"findings"`
-	}{r.About.Run, in.Policy, found})
+		Damaged  int                `json:"damaged"`
+	}{r.About.Run, in.Policy, found, r.Bad})
 }
 
-func writeFindings(w io.Writer, _ *record.Run, in *diagnose.Input, found []diagnose.Finding) error {
+func writeFindings(w io.Writer, r *record.Run, in *diagnose.Input, found []diagnose.Finding) error {
 	var b strings.Builder
 	switch {
 	case len(in.Nodes) == 0:
@@ -123,6 +125,9 @@ func writeFindings(w io.Writer, _ *record.Run, in *diagnose.Input, found []diagn
 	}
 	if in.Crowded() {
 		b.WriteString("The processors of its machines are taken, by other programs or by more nodes than there are processors, so it is not known why workers wait.\n")
+	}
+	if r.Bad > 0 {
+		fmt.Fprintf(&b, "Of its samples, %d lines are damaged, and were passed over: what they tell is missing above.\n", r.Bad)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

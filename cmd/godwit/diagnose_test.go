@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +61,29 @@ func TestDiagnoseNamesTheIllAndEndsWithItsCode(t *testing.T) {
 }
 
 // Who waits on a terminal for samples to be read hears how far that is, once it takes long, and nothing is left of it.
+func TestDiagnoseTellsOfDamagedSamples(t *testing.T) {
+	dir := recorded(t, 100)
+	files, err := filepath.Glob(filepath.Join(dir, "node-1", "*.samples"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("files of samples %q: %v", files, err)
+	}
+	whole, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(whole), "\n")
+	lines[2], lines[4] = "{\"t\":\n", "\x00\x00\n"
+	if err := os.WriteFile(files[0], []byte(strings.Join(lines, "")), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if code, stdout, stderr := run(t, "diagnose", dir); code != 0 || !strings.Contains(stdout, "2 lines are damaged") {
+		t.Errorf("code %d, %q, %q; want 2 damaged lines told", code, stdout, stderr)
+	}
+	if _, stdout, _ := run(t, "diagnose", "--json", dir); !strings.Contains(stdout, `"damaged":2`) {
+		t.Errorf("%q, want 2 damaged lines told", stdout)
+	}
+}
+
 func TestAReadingTellsHowFarItIs(t *testing.T) {
 	var b strings.Builder
 	p := &reading{to: &b, terminal: true, all: 4e9, next: time.Now().Add(time.Hour)}
