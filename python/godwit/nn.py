@@ -34,7 +34,8 @@ def _eager(forward: _Forward) -> _Forward:
     return cast(_Forward, cast(Any, torch.compiler).disable(forward))
 
 
-# Reports whether torch.export runs a forward: what older versions of torch do not tell.
+# Reports whether torch.jit.trace runs a forward, and whether torch.export does: what older versions of torch do not tell.
+_tracing: Callable[[], bool] = cast(Any, torch.jit).is_tracing
 _exporting: Callable[[], bool] = getattr(torch.compiler, "is_exporting", lambda: False)
 
 # What tells of a Weight without its elements.
@@ -180,7 +181,7 @@ def _distinct(input: torch.Tensor, table: Table, padding_idx: int | None, weight
 
 
 def _checked(input: Any) -> torch.Tensor:
-    if torch.jit.is_tracing() or _exporting():
+    if _tracing() or _exporting():
         raise ArgumentError("a model with rows of a cluster cannot be traced or exported: do it with godwit.to_torch(model), a copy with modules of torch.nn")
     if not isinstance(input, torch.Tensor):
         raise TypeError(f"the input is of type {type(input).__name__}, want a tensor of integers")
