@@ -51,8 +51,8 @@ func readRun(ctx context.Context, c *checkpoint.Checkpoint) (*savedRun, error) {
 	return &r, nil
 }
 
-// spec returns the specification of the run. What its task's settings left to what suits is as the run had it, which the
-// checkpoint's tables tell: what suits may be something else in this program.
+// spec returns the specification of the run. A rate that its task's settings left to what suits is as the run had it, where the
+// checkpoint's tables tell that (see task.Settled): what suits may be something else in this program.
 func (r *savedRun) spec(tables []checkpoint.Table) (Spec, error) {
 	s, err := Decode(r.Spec)
 	if err != nil {

@@ -15,7 +15,7 @@ func (n *Node) outOfMemory(used int, cause error) {
 	n.run.Fail(err)
 }
 
-// outOfRows ends the run here because one shard has as many rows as fit. It is called under
+// outOfRows ends the run here because one shard has nearly as many rows as fit. It is called under
 // the shard's lock, before there are too many.
 func (n *Node) outOfRows(rows, floats int) {
 	if n.Err() != nil {

@@ -23,7 +23,7 @@ type StormConfig struct {
 	Policy  placement.Policy
 	Network *Network // nil: open, and disorderly
 	Steps   int      // that each worker makes; 0 is 50
-	// Limits are those of the nodes\' queues; zero: open, and little in every other storm.
+	// Limits are those of the nodes' queues; zero: open, and little in every other storm.
 	Limits virtual.Limits
 	// Bounded gives the tables bounds on their staleness, and windows, and has
 	// workers meet at barriers and use what only such tables have.

@@ -127,7 +127,7 @@ func writeFindings(w io.Writer, r *record.Run, in *diagnose.Input, found []diagn
 		b.WriteString("The processors of its machines are taken, by other programs or by more nodes than there are processors, so it is not known why workers wait.\n")
 	}
 	if r.Bad > 0 {
-		fmt.Fprintf(&b, "Of its samples, %d lines are damaged, and were passed over: what they tell is missing above.\n", r.Bad)
+		fmt.Fprintf(&b, "Damaged lines of samples, which were passed over: %d. What they tell is missing above.\n", r.Bad)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -60,7 +60,6 @@ func TestDiagnoseNamesTheIllAndEndsWithItsCode(t *testing.T) {
 	}
 }
 
-// Who waits on a terminal for samples to be read hears how far that is, once it takes long, and nothing is left of it.
 func TestDiagnoseTellsOfDamagedSamples(t *testing.T) {
 	dir := recorded(t, 100)
 	files, err := filepath.Glob(filepath.Join(dir, "node-1", "*.samples"))
@@ -76,7 +75,7 @@ func TestDiagnoseTellsOfDamagedSamples(t *testing.T) {
 	if err := os.WriteFile(files[0], []byte(strings.Join(lines, "")), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if code, stdout, stderr := run(t, "diagnose", dir); code != 0 || !strings.Contains(stdout, "2 lines are damaged") {
+	if code, stdout, stderr := run(t, "diagnose", dir); code != 0 || !strings.Contains(stdout, "passed over: 2.") {
 		t.Errorf("code %d, %q, %q; want 2 damaged lines told", code, stdout, stderr)
 	}
 	if _, stdout, _ := run(t, "diagnose", "--json", dir); !strings.Contains(stdout, `"damaged":2`) {
@@ -84,6 +83,7 @@ func TestDiagnoseTellsOfDamagedSamples(t *testing.T) {
 	}
 }
 
+// Who waits on a terminal for samples to be read hears how far that is, once it takes long, and nothing is left of it.
 func TestAReadingTellsHowFarItIs(t *testing.T) {
 	var b strings.Builder
 	p := &reading{to: &b, terminal: true, all: 4e9, next: time.Now().Add(time.Hour)}

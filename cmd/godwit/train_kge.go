@@ -57,7 +57,7 @@ and test (those that there are). A fact a line: head, relation and tail, or what
 			g.StringVar(&s.Loss, "loss", s.Loss, "`name`: "+kge.Softmax+", "+kge.Logistic)
 			g.Float32Var(&s.Margin, "margin", s.Margin, "added to the scores by the logistic loss; distances need one")
 			g.Float32Var(&s.Adversarial, "adversarial", s.Adversarial, "`temperature` by which the logistic loss weighs negatives that score well (self-adversarial; 0: all alike)")
-			g.Rule(&s.Rule, &s.LR, "the model, 0.6 of rotate (sgd: 0.1), 0.2 of transe and 0.1 of the others (rowadagrad and ftrl: 0.3, sgd: 0.01), with adam 0.03 of rotate and 0.01 of the others, with momentum a tenth of sgd's")
+			g.Rule(&s.Rule, &s.LR, "the model, 0.6 of rotate (sgd, proxsgd: 0.1), 0.2 of transe and 0.1 of the others (rowadagrad, ftrl: 0.3, sgd, proxsgd: 0.01), with adam 0.03 of rotate and 0.01 of the others, with momentum a tenth of sgd's")
 			g.StringVar(&s.LRSchedule, "lr-schedule", s.LRSchedule, "how the rate falls from epoch to epoch: "+strings.Join([]string{kge.Constant, kge.Linear, kge.Cosine}, ", "))
 			g.Float32Var(&s.N3, "n3", s.N3, "weight of the cubed magnitudes of the embeddings (N3)")
 			g.Float32Var(&s.L2, "l2", s.L2, "weight of their squares (L2)")

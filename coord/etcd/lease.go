@@ -48,18 +48,21 @@ func grant(ctx context.Context, cl *clientv3.Client, ttl time.Duration) (*lease,
 	return l, nil
 }
 
+// again is how long a node waits that was not answered before it asks again to renew its lease.
+const again = 100 * time.Millisecond
+
 // keep renews the lease until it is lost, which the error explains, or ctx ends.
 func (l *lease) keep(ctx context.Context) error {
 	for {
 		err := l.renew(ctx)
-		left := l.left()
-		switch {
-		case ctx.Err() != nil || errors.Is(err, errExpired):
+		if ctx.Err() != nil || errors.Is(err, errExpired) {
 			return err
-		case left <= 0:
+		}
+		if left := l.left(); left > again {
+			pause(ctx, again)
+		} else if pause(ctx, left) { // there is no time to ask again
 			return unreachable(l.cl.Endpoints(), fmt.Errorf("no renewal of this node's lease was acknowledged for %v: %w", l.ttl, err))
 		}
-		pause(ctx, min(left, 100*time.Millisecond))
 	}
 }
 

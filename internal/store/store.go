@@ -89,7 +89,7 @@ func HeapAlloc(n int) []byte {
 type Store struct {
 	// Full, if set, is told once for each row length that nearly as many rows were made of it
 	// as fit (MaxRows), and how many floats these have. It is called within Insert, Ensure or Spare
-	// and must not use the store. Some thousand rows may be made after that: there is time to come to an end.
+	// and must not use the store. A 64th more may be made after that: there is time to come to an end.
 	Full func(rows, floats int)
 
 	finder  Finder

@@ -30,6 +30,9 @@ class Dense(Weight):
     _ids: torch.Tensor  # of the rows of these
     _memory: torch.Tensor  # of their gradients
 
+    def __deepcopy__(self, memo: Any) -> Any:
+        raise TypeError("what godwit.dense returned cannot be copied: it stands for the parameters of a module, which can")
+
     @property
     def grad(self) -> Any:
         """The gradients of the parameters that have one, as rows: in the same memory, so that what scales or clips these rows scales those."""

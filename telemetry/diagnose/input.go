@@ -130,7 +130,7 @@ func (s *scan) end(f *record.Front) {
 	s.from = nil
 }
 
-// whole returns a sample with all of its fields; of one whose line is damaged, with those that were read before.
+// whole returns a sample with all of its fields; of one that has fields of other types, with those that were read before.
 func (s *scan) whole(f *record.Front) *record.Sample {
 	x, err := f.Whole()
 	if err != nil {

@@ -25,7 +25,7 @@ func (f *Front) Whole() (s Sample, err error) {
 // read takes a line, and reports whether it is a sample.
 func (f *Front) read(line []byte) bool {
 	f.line = append(f.line[:0], line...)
-	if i := bytes.Index(line, []byte(`,"sent":`)); i >= 0 && balanced(line) {
+	if i := bytes.Index(line, []byte(`,"sent":`)); i >= 0 && json.Valid(line) {
 		f.Sample = Sample{}
 		if json.Unmarshal(append(line[:i:i], '}'), &f.Sample) == nil {
 			return true
@@ -33,12 +33,6 @@ func (f *Front) read(line []byte) bool {
 	}
 	f.Sample = Sample{}
 	return json.Unmarshal(line, &f.Sample) == nil
-}
-
-// balanced reports whether a line has as many brackets that close as such that open. One that was cut off has not.
-func balanced(line []byte) bool {
-	count := func(bracket string) int { return bytes.Count(line, []byte(bracket)) }
-	return count("{") == count("}") && count("[") == count("]")
 }
 
 // Outline is Open that reads no samples: they are read by [Run.Each].

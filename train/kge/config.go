@@ -35,8 +35,8 @@ type Config struct {
 	// Adam are the same either way.
 	Rule string
 	// LR is the learning rate of Rule; 0 is what suits the model (see Settle): with adam 0.03 of rotate and 0.01 of the others, else, as
-	// suits AdaGrad, 0.6 of rotate, 0.2 of transe and 0.1 of the others. Of rotate, sgd has 0.1; of the models that score by dot products,
-	// rowadagrad and ftrl have 0.3, and sgd 0.01; momentum has a tenth of sgd's.
+	// suits AdaGrad, 0.6 of rotate, 0.2 of transe and 0.1 of the others. Of rotate, sgd and proxsgd have 0.1; of the models that score by dot products,
+	// rowadagrad and ftrl have 0.3, and sgd and proxsgd 0.01; momentum has a tenth of sgd's.
 	LR float32
 	// LRSchedule is Constant, which "" is too, Linear or Cosine: how LR changes from epoch to epoch. All but
 	// Constant need a rule that takes the rate with each push: sgd, adagrad, rowadagrad or

@@ -65,7 +65,7 @@ func (s *KGE) Check() error {
 	return err
 }
 
-// Settled implements [Settled]: of a rate that was left open.
+// Settled implements [Settled]: of a rate that was left open and does not change from epoch to epoch.
 func (s *KGE) Settled(table, rule string) {
 	if table != kge.EntityTable || s.LR != 0 {
 		return

@@ -23,7 +23,7 @@ type Set struct {
 	mask    godwit.Key
 	tables  []Table
 	large   bool        // the model is larger than what a processor's cache has of it
-	starved atomic.Bool // the system has no more memory for rows
+	starved atomic.Bool // there is no more memory, or room, for rows
 
 	work   []atomic.Uint64 // one bit a shard that has something for a round
 	rounds *host.Bell      // rings when there is some
@@ -34,7 +34,7 @@ type shard struct {
 	*guard
 	*store.Finder
 	*protocol.Shard
-	starved *atomic.Bool // the node has no more memory for rows
+	starved *atomic.Bool // the set's
 }
 
 // A guard is what the users of a shard write. It has a cache line of its own, as
