@@ -296,15 +296,16 @@ func (k *keeper) renew(ctx context.Context) {
 	next, err := k.rival(ctx) // behind the renewal: see stillLeft
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.why = failed; failed == nil && !errors.Is(err, fs.ErrNotExist) {
+	alone := errors.Is(err, fs.ErrNotExist)
+	if k.why = failed; failed == nil && !alone {
 		k.why = err
 	}
-	k.unsure = next.Unsure || k.unsure && err != nil && !errors.Is(err, fs.ErrNotExist)
+	k.unsure = next.Unsure || k.unsure && err != nil && !alone
 	switch {
 	case k.unsure: // the next renewal tells
 	case err == nil:
 		k.lost = fmt.Errorf("%w: it took over from this one, which did not renew its lease for %v", ErrLocked, k.ttl)
-	case failed == nil && errors.Is(err, fs.ErrNotExist):
+	case failed == nil && alone:
 		k.renewed = began
 	}
 }

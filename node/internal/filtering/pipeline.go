@@ -26,8 +26,9 @@ type Pipeline struct {
 	good  []godwit.Filter // that a call brought, and that may be used
 	batch godwit.FilterBatch
 	calls []uint64 // batches, by table
-	group byTable  // the missed positions
-	which []int    // the missed positions of a batch, or those that were not issued
+	group [][]int  // by table: its missed positions
+	used  []int    // the tables that have some, in the order in which they came
+	not   []int    // the missed positions that were not issued
 	keys  []godwit.Key
 	codes []godwit.Encoding // by missed position
 	vals  []float32         // vectors of all missed positions, as they are sent
@@ -39,36 +40,6 @@ type Pipeline struct {
 
 	in, out, dropped, pushed atomic.Uint64 // bytes of values, positions, keys
 }
-
-// byTable is missed positions in the order of their tables.
-type byTable struct {
-	first []int // the first of each table, in the order in which they came
-	next  []int // by missed position: the next one of the same table; -1: none
-	last  []int // by table, while positions are added: the last one; -1: none yet
-}
-
-// begin empties it, for so many tables.
-func (g *byTable) begin(tables int) {
-	g.first, g.next = g.first[:0], g.next[:0]
-	if g.last == nil {
-		g.last = slices.Repeat([]int{-1}, tables)
-	}
-}
-
-// add adds the next missed position.
-func (g *byTable) add(table int) {
-	i := len(g.next)
-	g.next = append(g.next, -1)
-	if last := g.last[table]; last < 0 {
-		g.first = append(g.first, i)
-	} else {
-		g.next[last] = i
-	}
-	g.last[table] = i
-}
-
-// end is told of each table that no position of it is added any more.
-func (g *byTable) end(table int) { g.last[table] = -1 }
 
 // A kept vector belongs to a position of a call.
 type kept struct {
@@ -218,19 +189,20 @@ func (p *Pipeline) Filter(ctx context.Context, ways Ways, miss []int, keys []god
 	m := p.of.model
 	n := len(miss) / 2
 	p.vals = p.vals[:0]
-	p.group.begin(m.Tables())
+	p.begin()
 	floats := 0
 	for i := range n {
 		t, _ := m.Locate(keys[miss[2*i]])
-		p.group.add(t)
+		if len(p.group[t]) == 0 {
+			p.used = append(p.used, t)
+		}
+		p.group[t] = append(p.group[t], i)
 		floats += m.Table(t).Dim
 	}
 	p.vals = slices.Grow(p.vals, floats)
 	p.codes = slices.Grow(p.codes, n)[:n]
-	for _, i := range p.group.first {
-		t, _ := m.Locate(keys[miss[2*i]])
-		p.group.end(t)
-		p.filter(fs.of(t), t, i, miss, keys, push)
+	for _, t := range p.used {
+		p.filter(fs.of(t), t, miss, keys, push)
 	}
 	to := 0
 	for i := range n {
@@ -242,23 +214,31 @@ func (p *Pipeline) Filter(ctx context.Context, ways Ways, miss []int, keys []god
 	return miss[:2*to], p.codes[:to], p.vals
 }
 
-// filter filters the missed positions of one table, of which first is the first. It
+// begin empties what there is by table.
+func (p *Pipeline) begin() {
+	if p.group == nil {
+		p.group, p.calls = make([][]int, p.of.model.Tables()), make([]uint64, p.of.model.Tables())
+	}
+	for _, t := range p.used {
+		p.group[t] = p.group[t][:0]
+	}
+	p.used = p.used[:0]
+}
+
+// filter filters the missed positions of one table. It
 // replaces the offsets of the missed positions, by -1 where nothing is sent.
-func (p *Pipeline) filter(fs []godwit.Filter, table, first int, miss []int, keys []godwit.Key, push []float32) {
+func (p *Pipeline) filter(fs []godwit.Filter, table int, miss []int, keys []godwit.Key, push []float32) {
 	dim := p.of.model.Table(table).Dim
 	begin := len(p.vals)
-	p.which, p.keys = p.which[:0], p.keys[:0]
-	for i := first; i >= 0; i = p.group.next[i] {
-		p.which, p.keys = append(p.which, i), append(p.keys, keys[miss[2*i]])
+	p.keys = p.keys[:0]
+	for _, i := range p.group[table] {
+		p.keys = append(p.keys, keys[miss[2*i]])
 		off := miss[2*i+1]
 		miss[2*i+1], p.codes[i] = len(p.vals), godwit.Encoding{}
 		p.vals = append(p.vals, push[off:off+dim]...)
 	}
 	if len(fs) == 0 {
 		return
-	}
-	if p.calls == nil {
-		p.calls = make([]uint64, p.of.model.Tables())
 	}
 	b := &p.batch
 	b.Worker, b.Table, b.Call, b.Dim = p.worker, table, p.calls[table], dim
@@ -267,7 +247,7 @@ func (p *Pipeline) filter(fs []godwit.Filter, table, first int, miss []int, keys
 	for _, x := range fs {
 		x.Filter(b)
 	}
-	p.filtered(b, miss)
+	p.filtered(b, p.group[table], miss)
 }
 
 // seed is that of the random numbers of a batch.
@@ -279,11 +259,11 @@ func (p *Pipeline) seed(table int, call uint64) uint64 {
 	return x
 }
 
-// filtered takes note of what filters made of a batch.
-func (p *Pipeline) filtered(b *godwit.FilterBatch, miss []int) {
+// filtered takes note of what filters made of a batch, which has these missed positions.
+func (p *Pipeline) filtered(b *godwit.FilterBatch, which, miss []int) {
 	out := 0
 	b.Encoding = b.Encoding.Usable()
-	for i, m := range p.which {
+	for i, m := range which {
 		if left := b.Residual(i); nonzero(left) {
 			n := len(p.rest)
 			p.rest = append(p.rest, left...)
@@ -319,12 +299,12 @@ func (p *Pipeline) Keep(miss []int, unissued int) {
 	if !p.of.kept.Load() {
 		p.of.kept.Store(true)
 	}
-	not := p.which[:0]
+	not := p.not[:0]
 	for i := len(miss) - 2*unissued; i < len(miss); i += 2 {
 		not = append(not, miss[i])
 	}
 	slices.Sort(not)
-	p.which = not
+	p.not = not
 	issued := func(pos int) bool {
 		_, found := slices.BinarySearch(not, pos)
 		return !found
