@@ -209,7 +209,7 @@ func (n *Node) makeRows(setup *tick.Setup, bell *host.Bell, tell func(protocol.E
 	n.proto.SettingUp, n.proto.Misplaced, n.proto.CutShort = setup.Going, n.misplaced, func() { n.cuts.Short() }
 	n.proto.Tell, n.proto.Decided = tell, decided
 	n.proto.CutFull = func(full bool) { n.cuts.Full(full) }
-	n.arena.Short, n.proto.RowsFull = n.outOfMemory, n.outOfRows
+	n.arena.Short, n.proto.RowsFull, n.proto.SidesFull = n.outOfMemory, n.outOfRows, n.outOfSides
 	alloc := n.arena.Alloc
 	if n.cfg.Virtual != nil {
 		alloc = store.HeapAlloc // many small nodes that come and go

@@ -18,12 +18,21 @@ func (n *Node) outOfMemory(used int, cause error) {
 // outOfRows ends the run here because one shard has nearly as many rows as fit. It is called under
 // the shard's lock, before there are too many.
 func (n *Node) outOfRows(rows, floats int) {
+	n.outOfRoom(fmt.Sprintf("%d rows of %d floats are at this node whose keys", rows, floats),
+		fmt.Sprintf("use more nodes, spread the keys, or have tables of fewer different row lengths (there are %d)", n.proto.RowLengths()))
+}
+
+// outOfSides is outOfRows for keys that are copied.
+func (n *Node) outOfSides(keys int) {
+	n.outOfRoom(fmt.Sprintf("%d keys that are copied here, or from here to other nodes,", keys), "use more nodes, or spread the keys")
+}
+
+func (n *Node) outOfRoom(what, remedy string) {
 	if n.Err() != nil {
 		return
 	}
 	n.rows.Starve()
-	n.run.Fail(fmt.Errorf("node: %w: %d rows of %d floats are at this node whose keys have the same remainder modulo %d, and there is room for hardly more; use more nodes, spread the keys, or have tables of fewer different row lengths (there are %d)",
-		godwit.ErrMemory, rows, floats, n.rows.Shards(), n.proto.RowLengths()))
+	n.run.Fail(fmt.Errorf("node: %w: %s have the same remainder modulo %d, and there is room for hardly more; %s", godwit.ErrMemory, what, n.rows.Shards(), remedy))
 }
 
 func (n *Node) noMemory(used int, cause error) error {

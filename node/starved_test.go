@@ -47,6 +47,19 @@ func TestANodeWithoutMemoryForRowsEndsTheRunInWords(t *testing.T) {
 	}
 }
 
+// When nearly as many keys of a shard as may be are copied, the run ends in the same way.
+func TestANodeWithTooManyCopiedKeysInAShardEndsTheRunInWords(t *testing.T) {
+	c := local(t, 1, Config{Model: model(t, 40_000, 8), Workers: 1})
+	n := c.Nodes[0]
+	n.proto.SidesFull(1 << 20)
+	err := n.Worker(0).Pull(t.Context(), []godwit.Key{5}, make([]float32, 8))
+	for _, says := range []string{"1048576 keys that are copied", fmt.Sprint("modulo ", n.rows.Shards())} {
+		if !errors.Is(err, godwit.ErrMemory) || !strings.Contains(err.Error(), says) {
+			t.Errorf("the error is %v, want ErrMemory that says %q", err, says)
+		}
+	}
+}
+
 // When a shard is nearly full, nothing makes rows any more, and calls say of which keys there are too many.
 func TestANodeWithTooManyRowsInAShardEndsTheRunInWords(t *testing.T) {
 	c := local(t, 1, Config{Model: model(t, 40_000, 8), Workers: 1})

@@ -388,5 +388,11 @@ func (s *Shard) Pull(k godwit.Key, dst []float32) Place { return s.PullAt(nil, k
 
 // Push applies the key's update rule if the key can be written here and now.
 func (s *Shard) Push(k godwit.Key, push []float32) Place {
+	if r, ok := s.st.Find(k); ok {
+		t, _ := s.cfg.Model.Locate(k)
+		if p := s.cfg.Update(t).Push(s.st.Header(r), k, push, s.cut.settled); p != Elsewhere {
+			return p
+		}
+	}
 	return s.PushAt(nil, k, push, s.cut.settled)
 }

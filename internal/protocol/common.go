@@ -41,11 +41,11 @@ func (s *Shard) Pass(k godwit.Key, direct bool) (to godwit.NodeID, ok bool) {
 // releases the shard's lock: for a Pull with the value that Serve returns, which is in the
 // row or in scratch.
 func (u *Update) Serve(h *store.Header, r *wire.Record, scratch *[]float32) (value []float32, ok bool) {
-	if r.Kind == wire.Push {
-		return nil, u.Push(h, r.Key, r.Vals, MarkOf(r.Odd))
-	}
 	if h == nil || h.Key != r.Key || stateOf(h) != owner || hasSide(h) {
 		return nil, false
+	}
+	if r.Kind == wire.Push {
+		return nil, u.Push(h, r.Key, r.Vals, MarkOf(r.Odd)) == AtOwner
 	}
 	return u.asked(h, r, scratch), true
 }

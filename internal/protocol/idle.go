@@ -74,6 +74,7 @@ func (s *Shard) idled(out Out, h *store.Header, ref store.Ref) {
 	if st := stateOf(h); !st.isReplica() || st == draining {
 		return
 	}
+	s.setNoted(h, false) // the next push is a use
 	if d := s.replica(h); d.refreshed() >= mostUnused && d.is(idle) {
 		s.endIdle(h)
 		s.drain(out, h, ref)

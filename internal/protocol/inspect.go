@@ -86,6 +86,8 @@ func (s *Shard) Resting() error {
 		}
 		sides++
 		switch d, st := s.side(h), stateOf(h); {
+		case h.Meta&uint32(notedBit) != 0:
+			err = fmt.Errorf("pushes to key %d count as noted, and no round is to take them", h.Key)
 		case d.queue != 0:
 			err = fmt.Errorf("%d requests still wait for key %d", s.waits(d), h.Key)
 		case st != owner && !st.isReplica():

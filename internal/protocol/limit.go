@@ -31,6 +31,7 @@ func (s *Shard) holdBack(h *store.Header, ref store.Ref) bool {
 		return false
 	}
 	d.unsent = held
+	s.setNoted(h, false)
 	return true
 }
 

@@ -123,17 +123,29 @@ func (u *Update) apply(row, push []float32) {
 	u.rule.Apply(row[:u.dim], row[u.dim:], push)
 }
 
-// Push is Shard.PushAt for the common case: the row that was found for the key is its main
-// copy, has no side, has the mark of the push, and has changed since it was saved. Otherwise it does
-// nothing and reports false.
+// Push is Shard.PushAt for the common cases: the row that was found for the key has the mark of the push, has changed since
+// it was saved, and is its main copy without a side, or a copy whose side has noted all of the push (Shard.setNoted). Otherwise it does
+// nothing and returns Elsewhere.
 // The lock of the key's shard must be held.
-func (u *Update) Push(h *store.Header, k godwit.Key, push []float32, m Mark) bool {
-	if h == nil || h.Key != k || h.Meta&(1<<sideShift-1) != uint32(owner)|uint32(m) || hasSide(h) {
-		return false
+func (u *Update) Push(h *store.Header, k godwit.Key, push []float32, m Mark) Place {
+	if h == nil || h.Key != k {
+		return Elsewhere
+	}
+	switch h.Meta&(1<<sideShift-1) ^ uint32(m) {
+	case uint32(owner) | uint32(notedBit):
+	case uint32(owner):
+		if hasSide(h) {
+			return Elsewhere
+		}
+	case uint32(dirty) | uint32(notedBit), uint32(inFlight) | uint32(notedBit):
+		u.apply(store.FloatsAt(h, u.len), push)
+		return AtReplica
+	default:
+		return Elsewhere
 	}
 	u.apply(store.FloatsAt(h, u.len), push)
 	h.Version++
-	return true
+	return AtOwner
 }
 
 func (s *Shard) readable(h *store.Header) Place {
@@ -193,10 +205,12 @@ func (s *Shard) touch(h *store.Header) {
 // markChanged puts a main copy on the list of the next sync round if a holder may
 // lack something. The row has a side.
 func (s *Shard) markChanged(h *store.Header) {
-	if m := s.side(h).main(); m.holders != 0 && !m.changed {
+	m := s.side(h).main()
+	if m.holders != 0 && !m.changed {
 		m.changed = true
 		s.changed = append(s.changed, h.Key)
 	}
+	s.setNoted(h, m.changed && stateOf(h) == owner)
 }
 
 // applyReplica applies a push to a replica. The change goes to the owner
@@ -212,9 +226,14 @@ func (s *Shard) markUnsent(h *store.Header) {
 	d := s.side(h).replica()
 	d.uses++
 	d.used()
-	if d.unsent >= due {
-		return
+	if d.unsent < due {
+		s.makeDue(h, d)
 	}
+	s.setNoted(h, !s.learner.Has(h.Key)) // of what was learned, uses count
+}
+
+// makeDue has the next round send the updates of a replica.
+func (s *Shard) makeDue(h *store.Header, d *replicaSide) {
 	d.unsent = due
 	s.unsettle(h)
 	if stateOf(h) == fresh {

@@ -75,3 +75,47 @@ func TestAShardTellsWhenRowsHardlyFit(t *testing.T) {
 		t.Errorf("it told %v; rows have %d lengths, want 2", told, cfg.RowLengths())
 	}
 }
+
+// A header has room for the numbers of so many sides, and no more.
+func TestAShardTellsWhenSidesHardlyFit(t *testing.T) {
+	m, err := godwit.NewModel(godwit.Table{Name: "a", Rows: 100, Dim: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := 0
+	cfg := &Config{Model: m, Policy: placement.Adaptive, Homes: directory.NewHomes(101, []godwit.NodeID{0}), SidesFull: func(keys int) { told = keys }}
+	if err := cfg.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := NewShard(cfg, store.HeapAlloc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var h [3]store.Header
+	had := func(n uint32) {
+		n -= n % poolChunk
+		s.sides.chunks, s.sides.made = make([]*[poolChunk]side, n/poolChunk), n
+	}
+	had(sidesFull - 1)
+	for told == 0 && s.sides.made < sidesFull {
+		h[0].Meta = 0
+		s.sideOf(&h[0])
+	}
+	if told != sidesFull || s.sides.made != sidesFull {
+		t.Errorf("after %d sides it told of %d, want both to be %d", s.sides.made, told, sidesFull)
+	}
+	had(mostSides - 1)
+	for s.sides.made < mostSides {
+		h[1].Meta = 0
+		s.sideOf(&h[1])
+	}
+	if !hasSide(&h[1]) || h[1].Meta>>sideShift != mostSides {
+		t.Errorf("the last side has the number %d, want %d", h[1].Meta>>sideShift, mostSides)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Errorf("one more has the number %d", h[2].Meta>>sideShift)
+		}
+	}()
+	s.sideOf(&h[2])
+}

@@ -110,6 +110,7 @@ func (s *Shard) roundDown(out Out, all, bounded bool) (held bool) {
 			continue // it is on the list twice, or is again and has not changed
 		}
 		m.changed = false
+		s.setNoted(h, false)
 		full, later, rests := s.freshenAll(out, h, ref, m, all || bounded && s.cfg.isBounded(h.Key))
 		if full || later {
 			s.markChanged(h)

@@ -67,6 +67,9 @@ type Config struct {
 	// RowsFull is called, under a shard's lock, when a shard has nearly as many rows of so many floats
 	// as fit in one. It may be nil.
 	RowsFull func(rows, floats int)
+	// SidesFull is called, under a shard's lock, when nearly as many keys of a shard as may be are copied: here, or from here to other nodes.
+	// It may be nil.
+	SidesFull func(keys int)
 	// CutShort is called, under a shard's lock, when the shard gives the cut under way up, because
 	// too many rows changed before they were saved. It may be nil.
 	CutShort func()

@@ -117,8 +117,8 @@ type replicaSide struct {
 	// is not none.
 	rest spareRow
 
-	// uses counts accesses of this node's workers, since Shard.takeUses: all of its pushes, and
-	// what Shard.Used was told of its pulls.
+	// uses counts accesses of this node's workers, since Shard.takeUses: of a key with a wish of the learner all of its
+	// pushes, and what Shard.Used was told of its pulls.
 	uses uint32
 
 	// mean is the mean norm of the updates that were sent, over means of them, at most
@@ -256,10 +256,29 @@ func (s *Shard) side(h *store.Header) *side { return s.sides.at(h.Meta >> sideSh
 func (s *Shard) sideOf(h *store.Header) *side {
 	if !hasSide(h) {
 		want := counted(h)
-		h.Meta = h.Meta&(1<<sideShift-1) | s.sides.take()<<sideShift
+		h.Meta = h.Meta&(1<<sideShift-1) | s.takeSide()<<sideShift
 		s.side(h).want = want
 	}
 	return s.side(h)
+}
+
+// mostSides is how many rows of a shard can have a side: as many as Header.Meta can number. Close to that, SidesFull is called once. A 64th more
+// may be made after that: there is time to come to an end.
+const (
+	mostSides = countedBit>>sideShift - 1
+	sidesFull = mostSides - mostSides/64
+)
+
+// takeSide returns the number of a new side.
+func (s *Shard) takeSide() uint32 {
+	n := s.sides.take()
+	switch {
+	case n > mostSides:
+		panic(fmt.Sprintf("protocol: more than %d keys of one shard are copied or waited for", mostSides))
+	case n == sidesFull && s.cfg.SidesFull != nil:
+		s.cfg.SidesFull(sidesFull)
+	}
+	return n
 }
 
 // main, placeholder and replica read the part of a side as what it is in the row's state.

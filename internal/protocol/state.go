@@ -49,14 +49,15 @@ func (s state) role() string {
 	return s.String()
 }
 
-// Header.Meta has the state in its low bits, above them the row's mark, then whether it is saved, and
-// above that the number of the side, or, with countedBit, how many intents there are for the key of
+// Header.Meta has the state in its low bits, above them the row's mark, then whether it is saved, whether pushes are
+// noted, and above that the number of the side, or, with countedBit, how many intents there are for the key of
 // a row that has no side.
 const (
 	stateBits  = 4
 	stateMask  = 1<<stateBits - 1
 	savedBit   = OddMark << 1
-	sideShift  = stateBits + 2
+	notedBit   = OddMark << 2
+	sideShift  = stateBits + 3
 	countedBit = 1 << 31
 )
 
@@ -73,10 +74,20 @@ func (s *Shard) setSaved(h *store.Header, saved bool) {
 	}
 }
 
+// setNoted notes whether the side has all that it is to have of one more push to the row: the next round takes the row anyhow, be it to
+// its holders or to its owner, and no write waits. Such a push, if it has the row's mark, needs the row alone (Update.Push).
+// A change of the state ends that.
+func (s *Shard) setNoted(h *store.Header, noted bool) {
+	h.Meta &^= uint32(notedBit)
+	if noted {
+		h.Meta |= uint32(notedBit)
+	}
+}
+
 // enter changes the state of a row. Only the functions of this file call it.
 func (s *Shard) enter(h *store.Header, to state) {
 	from := stateOf(h)
-	h.Meta = h.Meta&^stateMask | uint32(to)
+	h.Meta = h.Meta&^(stateMask|uint32(notedBit)) | uint32(to)
 	s.held[from]--
 	s.held[to]++
 	if s.cfg.Observe != nil {

@@ -35,6 +35,7 @@ func (s *Shard) wait(h *store.Header, r *wire.Record) {
 		w.vals = s.vectors.add(r.Vals)
 	}
 	s.enqueue(s.sideOf(h), i)
+	s.setNoted(h, false)
 }
 
 // enqueue puts a waiter behind the other waiters of a key.

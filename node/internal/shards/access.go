@@ -241,8 +241,8 @@ func (a *Access) push(x *shard, h *store.Header, t *Table, k godwit.Key, push []
 	if x.closed {
 		return protocol.Elsewhere, false
 	}
-	if t.update.Push(h, k, push, a.Mark) {
-		return protocol.AtOwner, true
+	if p := t.update.Push(h, k, push, a.Mark); p != protocol.Elsewhere {
+		return p, true
 	}
 	if x.starved.Load() {
 		return protocol.Elsewhere, false
