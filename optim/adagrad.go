@@ -115,6 +115,31 @@ func bound(state []float32) {
 	}
 }
 
+// largest is what a coordinate of a gradient counts in magnitude at most, in rules whose copies merge by adding up sums of
+// squares and that have no place to bring these back ([bound]). Even of as many copies as there may be nodes, each of which takes away what
+// all have added, the sums are finite; they grow beyond float32 after 2³⁴ such gradients only.
+const largest = 1 << 47
+
+// clip returns a coordinate of a gradient as it counts, and its square. What is not finite stays: it is to be seen.
+func clip(g float32) (counts, square float32) {
+	if g-g == 0 {
+		g = min(max(g, -largest), largest)
+	}
+	return g, float32(g * g)
+}
+
+// clipped returns a gradient as it counts: itself, or, where a coordinate is beyond largest, another one.
+func clipped(push []float32) []float32 {
+	if vec.SquaredNorm(push) <= largest*largest {
+		return push
+	}
+	counts := make([]float32, len(push))
+	for i, g := range push {
+		counts[i], _ = clip(g)
+	}
+	return counts
+}
+
 func orElse(x, zero float32) float32 {
 	if x == 0 {
 		return zero

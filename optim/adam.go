@@ -38,6 +38,8 @@ const (
 //     Apply therefore cuts a step to LR·(1-B1)/√((1-B2)·(1-B1²/B2)), 7.3·LR by
 //     default, which no serial run exceeds (by Cauchy and Schwarz). So whatever
 //     was merged, no step is longer than the longest possible serial one.
+//
+// A coordinate of a gradient counts as ±2⁴⁷ at most, so that no square overflows.
 type Adam struct {
 	LR     float32 // learning rate, > 0
 	B1, B2 float32 // decay of the means, 0 ≤ B1 and B1² < B2 < 1; 0 means AdamB1, AdamB2
@@ -63,7 +65,7 @@ func (r Adam) Apply(value, state, push []float32) {
 	n := len(value)
 	t := max(state[2*n]+1, 1)
 	state[2*n] = t
-	vec.Adam(value, state[:n], state[n:2*n], push, &vec.AdamStep{
+	vec.Adam(value, state[:n], state[n:2*n], clipped(push), &vec.AdamStep{
 		LR: r.LR, B1: r.B1, B2: r.B2, Eps: r.Eps,
 		C1: correction(r.B1, t), C2: correction(r.B2, t),
 		Limit: r.limit(),

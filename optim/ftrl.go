@@ -28,7 +28,8 @@ const FTRLBeta = 1
 // merged rows are as sparse as those of one row; what differs is that each σ was
 // computed from the sums of its own copy.
 //
-// A weight that was set, or initialized, is kept as the z from which it follows.
+// A weight that was set, or initialized, is kept as the z from which it follows. A coordinate of a
+// gradient counts as ±2⁴⁷ at most, so that no square overflows.
 type FTRL struct {
 	LR     float32 // α of the paper, > 0
 	Beta   float32 // β of the paper; 0 means FTRLBeta
@@ -52,8 +53,12 @@ func (r FTRL) Apply(z, n, push []float32) {
 	n, push = n[:len(z)], push[:len(z)]
 	base := r.base()
 	for i, g := range push {
+		square := float32(g * g)
+		if square > largest*largest {
+			g, square = clip(g)
+		}
 		root := sqrt(n[i])
-		n[i] += float32(g * g)
+		n[i] += square
 		// σ·w, in which LR cancels
 		z[i] += g + (sqrt(n[i])-root)*shrink(z[i], r.L1)/(base+root)
 	}

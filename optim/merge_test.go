@@ -293,46 +293,41 @@ func TestEachRuleConvergesOnMergedCopies(t *testing.T) {
 // Two copies of a row are pushed gradients whose squares overflow, and exchange what their
 // pushes did as nodes do, a round after each push.
 func TestGradientsWhoseSquaresOverflowLeaveMergedRowsFinite(t *testing.T) {
-	adagrad, rows := AdaGrad{LR: 0.1}, RowAdaGrad{LR: 0.1}
-	for _, of := range []struct {
-		r   godwit.Merger
-		dim int
-	}{{adagrad, 9}, {adagrad, 40}, {rows, 9}, {rows, 40}} {
-		r, dim := of.r, of.dim
-		n := r.StateLen(dim)
-		owner := newRow(r, make([]float32, dim)...)
-		for step := range 5 {
-			var diffs [][]float32
-			for copies := range 2 {
-				x := newRow(r, owner.value...)
-				copy(x.state, owner.state)
-				push := make([]float32, dim)
-				for i := range push {
-					push[i] = 1
+	for _, r := range []godwit.Rule{AdaGrad{LR: 0.1}, RowAdaGrad{LR: 0.1}, ProximalAdaGrad{LR: 0.1, L1: 0.01}, Adam{LR: 0.1}, FTRL{LR: 0.1, L1: 0.01},
+		RatedAdaGrad{}, RatedRowAdaGrad{}, RatedAdam{}, SparseAdam{}} {
+		for _, dim := range []int{9, 40} {
+			owner := newRow(r, make([]float32, dim)...)
+			for step := range 5 {
+				base := owner.clone()
+				for copies := range 2 {
+					x := base.clone()
+					push := make([]float32, dim)
+					for i := range push {
+						push[i] = 1
+					}
+					push[copies], push[5], push[7] = 2e19, 1e18*float32(step), -1e25 // those of 7 overflow at both
+					r.Apply(x.value, x.state, push)
+					r.Apply(x.value, x.state, push)
+					meet(r, owner, x, base)
 				}
-				push[copies], push[5], push[7] = 2e19, 1e18*float32(step), 2e19 // those of 7 overflow at both
-				r.Apply(x.value, x.state, push)
-				r.Apply(x.value, x.state, push)
-				diff := make([]float32, dim+n)
-				for i := range x.value {
-					diff[i] = x.value[i] - owner.value[i]
+				for _, x := range slices.Concat(owner.value, owner.state, owner.pull(r)) {
+					if x-x != 0 {
+						t.Fatalf("%s: after round %d the row is %v, %v", r.Name(), step+1, owner.value, owner.state)
+					}
 				}
-				for i := range x.state {
-					diff[dim+i] = x.state[i] - owner.state[i]
-				}
-				r.Pack(x.value, x.state, diff[:dim])
-				diffs = append(diffs, diff)
 			}
-			for _, diff := range diffs {
-				for i := range owner.state {
-					owner.state[i] += diff[dim+i]
-				}
-				r.Merge(owner.value, owner.state, diff[:dim])
-			}
-			for _, x := range slices.Concat(owner.value, owner.state) {
-				if x-x != 0 {
-					t.Fatalf("%s: after round %d the row is %v, %v", r.Name(), step+1, owner.value, owner.state)
-				}
+		}
+	}
+}
+
+// A gradient that is no number, or an infinite one, is not hidden.
+func TestAGradientThatIsNotFiniteIsSeen(t *testing.T) {
+	for _, r := range []godwit.Rule{AdaGrad{LR: 0.1}, Adam{LR: 0.1}, FTRL{LR: 0.1}} {
+		for _, g := range []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))} {
+			x := newRow(r, 0)
+			r.Apply(x.value, x.state, []float32{g})
+			if v := x.value[0]; v-v == 0 {
+				t.Errorf("%s: a gradient of %v leaves %v", r.Name(), g, v)
 			}
 		}
 	}

@@ -36,7 +36,8 @@ func (r ProximalSGD) Apply(value, _, push []float32) {
 
 // ProximalAdaGrad is [AdaGrad] with an elastic net as in [ProximalSGD], each
 // coordinate's penalty under the coordinate's own learning rate (Duchi, Hazan,
-// Singer, JMLR 2011, section 5.1).
+// Singer, JMLR 2011, section 5.1). A coordinate of a gradient counts as ±2⁴⁷ at most,
+// so that no square overflows.
 type ProximalAdaGrad struct {
 	LR     float32 // learning rate, > 0
 	Eps    float32 // added to the root; 0 means AdaGradEps
@@ -57,12 +58,16 @@ func (r ProximalAdaGrad) StateLen(dim int) int { return dim }
 func (r ProximalAdaGrad) InitState(state []float32) { fill(state, r.Init) }
 
 // Apply makes one step against the pushed gradient and one to the penalty's
-// minimum near there. A coordinate that never had a gradient stays.
+// minimum near there. With Init 0, a coordinate that never had a gradient stays.
 func (r ProximalAdaGrad) Apply(value, state, push []float32) {
 	push, state = push[:len(value)], state[:len(value)]
 	eps := orElse(r.Eps, AdaGradEps)
 	for i, g := range push {
-		if state[i] += float32(g * g); state[i] > 0 {
+		square := float32(g * g)
+		if square > largest*largest {
+			g, square = clip(g)
+		}
+		if state[i] += square; state[i] > 0 {
 			value[i] = proximal(value[i], g, r.LR/(sqrt(state[i])+eps), r.L1, r.L2)
 		}
 	}

@@ -218,7 +218,7 @@ func (RatedAdam) NonAdditive() {}
 // x -= rate·m/(√v + Eps). With rate = lr·√(1-B2ᵗ)/(1-B1ᵗ) it is the lazy version of Adam for
 // sparse gradients, in which the steps of a table are counted and not those of a row.
 //
-// The state is m and v. What merging copies makes of them is said at Adam, and steps are
+// The state is m and v. What merging copies makes of them is said at Adam, and gradients and steps are
 // bounded as there.
 type SparseAdam struct {
 	B1, B2 float32 // as those of Adam
@@ -246,7 +246,7 @@ func (r SparseAdam) Check() error {
 func (r SparseAdam) Apply(value, state, push []float32) {
 	value, g, lr := rated(value, push)
 	n, a := len(value), r.adam()
-	vec.Adam(value, state[:n], state[n:2*n], g, &vec.AdamStep{LR: lr, B1: a.B1, B2: a.B2, Eps: a.Eps, C1: 1, C2: 1, Limit: a.limit()})
+	vec.Adam(value, state[:n], state[n:2*n], clipped(g), &vec.AdamStep{LR: lr, B1: a.B1, B2: a.B2, Eps: a.Eps, C1: 1, C2: 1, Limit: a.limit()})
 }
 
 func (r SparseAdam) adam() Adam { return Adam{B1: r.B1, B2: r.B2, Eps: r.Eps}.filled() }
