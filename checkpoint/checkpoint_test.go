@@ -451,11 +451,21 @@ func TestDamageIsFoundAndNamed(t *testing.T) {
 
 func TestWritersRefuseWhatIsNotTheModels(t *testing.T) {
 	for what, fill := range map[string]func(w *Writer) error{
-		"no row 5000":     func(w *Writer) error { return w.Write(0, []uint64{5000}, make([]float32, 3)) },
-		"there are 3":     func(w *Writer) error { return w.Write(3, []uint64{0}, make([]float32, 1)) },
-		"want 3 a row":    func(w *Writer) error { return w.Write(0, []uint64{1}, make([]float32, 2)) },
-		"written twice":   func(w *Writer) error { return w.Write(0, []uint64{1, 1}, make([]float32, 6)) },
-		"name of a sect":  func(w *Writer) error { return w.Section("", nil) },
+		"no row 5000":    func(w *Writer) error { return w.Write(0, []uint64{5000}, make([]float32, 3)) },
+		"there are 3":    func(w *Writer) error { return w.Write(3, []uint64{0}, make([]float32, 1)) },
+		"want 3 a row":   func(w *Writer) error { return w.Write(0, []uint64{1}, make([]float32, 2)) },
+		"written twice":  func(w *Writer) error { return w.Write(0, []uint64{1, 1}, make([]float32, 6)) },
+		"name of a sect": func(w *Writer) error { return w.Section("", nil) },
+		"bytes of UTF-8": func(w *Writer) error { return w.Section("\xff", nil) },
+		// The last row of a block is also the first of the next one.
+		fmt.Sprintf("twice: row %d ", blockSize/12-1): func(w *Writer) error {
+			rows := make([]uint64, blockSize/12+1)
+			for i := range rows[:blockSize/12] {
+				rows[i] = uint64(i)
+			}
+			rows[blockSize/12] = blockSize/12 - 1
+			return w.Write(1, rows, make([]float32, len(rows)))
+		},
 		"canceled by who": func(*Writer) error { return errors.New("canceled by who fills it") },
 	} {
 		s := folder(t)
@@ -587,6 +597,25 @@ func TestOfTwoThatCreateAnObjectWithoutHardLinksOneSucceeds(t *testing.T) {
 	}
 	if got, err := readAll(ctx, a, name, 100); string(got) != "theirs" || err != nil {
 		t.Errorf("there is %q: %v", got, err)
+	}
+}
+
+// What a manifest says is read as it was written: texts that JSON cannot hold are refused before.
+func TestAManifestHasNoTextThatIsReadAsAnother(t *testing.T) {
+	for what, change := range map[string]func(m *Manifest){
+		"run, task or program": func(m *Manifest) { m.Run = "r\xff" },
+		"of a table":           func(m *Manifest) { m.Tables = []Table{testTables[0]}; m.Tables[0].Name = "\xff" },
+		"of its rule":          func(m *Manifest) { m.Tables = []Table{testTables[0]}; m.Tables[0].Rule = "\xff" },
+	} {
+		s, m := folder(t), Manifest{ID: ID{1, testAttempt}, Tables: testTables}
+		change(&m)
+		piece, err := Write(t.Context(), s, m.ID, 0, m.Tables, func(*Writer) error { return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Commit(t.Context(), s, m, []*Piece{piece}); err == nil || !strings.Contains(err.Error(), what) || !strings.Contains(err.Error(), "is not UTF-8") {
+			t.Errorf("want an error about the name %s, got %v", what, err)
+		}
 	}
 }
 

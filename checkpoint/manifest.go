@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/godwit-ps/godwit"
 )
@@ -297,8 +298,18 @@ func (m *Manifest) check() error {
 	case m.Score != nil && (math.IsNaN(m.Score.Value) || math.IsInf(m.Score.Value, 0)):
 		return fmt.Errorf("score %v", m.Score.Value)
 	}
+	for _, text := range []string{m.Run, m.Task, m.Program} {
+		if !utf8.ValidString(text) {
+			return notUTF8("the name of its run, task or program", text)
+		}
+	}
 	names := map[string]bool{}
 	for _, t := range m.Tables {
+		for _, text := range []string{t.Name, t.Rule, t.Init} {
+			if !utf8.ValidString(text) {
+				return notUTF8("the name of a table, of its rule or of its first values", text)
+			}
+		}
 		if t.Name == "" || names[t.Name] || t.Rows < 1 || t.Rows > 1<<48 || t.Dim < 1 || t.Width < t.Dim || t.Width > maxRowFloats {
 			return fmt.Errorf("table %q with %d rows of %d floats, %d with state, or a second one of the name", t.Name, t.Rows, t.Dim, t.Width)
 		}
@@ -306,6 +317,9 @@ func (m *Manifest) check() error {
 	}
 	return m.checkContents()
 }
+
+// notUTF8 is the error of a text that would be another one when it is read.
+func notUTF8(what, text string) error { return fmt.Errorf("%s, %.100q, is not UTF-8", what, text) }
 
 // formatOf is the format of a checkpoint that builds on layers.
 func formatOf(layers []Layer) int {
@@ -359,12 +373,16 @@ func (m *Manifest) checkContents() error {
 		if !m.owns(s.Object) || !strings.HasSuffix(s.Object, ".section") || objects[s.Object] {
 			return fmt.Errorf("%q is no section of this checkpoint, or named twice", s.Object)
 		}
-		if s.Name == "" || len(s.Name) > maxSectionName || names[s.Name] || s.Bytes < 0 || !isSum(s.SHA256) {
+		if !isSectionName(s.Name) || names[s.Name] || s.Bytes < 0 || !isSum(s.SHA256) {
 			return fmt.Errorf("section %.100q: %d bytes, checksum %q, or named twice", s.Name, s.Bytes, s.SHA256)
 		}
 		objects[s.Object], names[s.Name] = true, true
 	}
 	return nil
+}
+
+func isSectionName(s string) bool {
+	return s != "" && len(s) <= maxSectionName && utf8.ValidString(s)
 }
 
 func isSum(s string) bool {

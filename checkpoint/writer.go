@@ -105,10 +105,10 @@ func (w *Writer) Write(table int, rows []uint64, vals []float32) error {
 	return w.err
 }
 
-// Section writes other state of the run, by a name that no other section of the checkpoint has.
+// Section writes other state of the run, by a name that no other section of the checkpoint has: 1 … 1,024 bytes of UTF-8.
 func (w *Writer) Section(name string, b []byte) error {
-	if name == "" || len(name) > maxSectionName {
-		return fmt.Errorf("checkpoint: %.100q is no name of a section: want 1 … %d bytes", name, maxSectionName)
+	if !isSectionName(name) {
+		return fmt.Errorf("checkpoint: %.100q is no name of a section: want 1 … %d bytes of UTF-8", name, maxSectionName)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -135,6 +135,11 @@ func (w *Writer) flush(table int) error {
 	}
 	p, width := &w.pending[table], w.tables[table].Width
 	order := ascending(p.rows)
+	for i := 1; i < len(order); i++ {
+		if row := p.rows[order[i]]; row == p.rows[order[i-1]] {
+			return fmt.Errorf("%w: row %d of table %q", errTwice, row, w.tables[table].Name)
+		}
+	}
 	for len(order) > 0 {
 		n := min(len(order), max(1, blockSize/(8+4*width)))
 		if err := w.block(table, order[:n]); err != nil {
@@ -172,10 +177,7 @@ func (w *Writer) block(table int, at []int) error {
 	if err != nil {
 		return err
 	}
-	for i, x := range at {
-		if i > 0 && p.rows[x] == p.rows[at[i-1]] {
-			return fmt.Errorf("%w: row %d of table %q", errTwice, p.rows[x], w.tables[table].Name)
-		}
+	for _, x := range at {
 		b = binary.LittleEndian.AppendUint64(b, p.rows[x])
 	}
 	for _, x := range at {
