@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"sort"
+	"unicode/utf8"
 )
 
 // A Table describes a namespace of rows: how many, how long, how they start
 // and how a push changes them.
 type Table struct {
-	// Name identifies the table for people and in files. It is unique in a model.
+	// Name identifies the table for people and in files: UTF-8. It is unique in a model.
 	Name string
 	// Rows is the number of rows, at least 1.
 	Rows uint64
@@ -120,6 +121,9 @@ func NewModel(tables ...Table) (*Model, error) {
 		if err := t.checkRule(); err != nil {
 			return nil, fmt.Errorf("godwit: table %q: rule %s: %w", t.Name, t.Rule.Name(), err)
 		}
+		if err := t.checkNames(); err != nil {
+			return nil, err
+		}
 		if c, ok := t.Init.(interface{ Check() error }); ok {
 			if err := c.Check(); err != nil {
 				return nil, fmt.Errorf("godwit: table %q: first values %s: %w", t.Name, t.Init.Name(), err)
@@ -153,6 +157,16 @@ func (t *Table) checkRule() error {
 	}
 	if n := t.Rule.StateLen(t.Dim); n < 0 || n > maxRowLen-t.Dim {
 		return fmt.Errorf("it keeps %d floats of a row of %d, want 0 … %d", n, t.Dim, maxRowLen-t.Dim)
+	}
+	return nil
+}
+
+// checkNames returns an error for a name that files could not hold.
+func (t *Table) checkNames() error {
+	for _, x := range []struct{ what, name string }{{"name", t.Name}, {"rule's name", t.Rule.Name()}, {"initializer's name", t.Init.Name()}} {
+		if !utf8.ValidString(x.name) {
+			return fmt.Errorf("godwit: table %q: its %s, %q, is not UTF-8", t.Name, x.what, x.name)
+		}
 	}
 	return nil
 }

@@ -120,7 +120,7 @@ func TestAModelRefusesFirstValuesThatAreNoNumbers(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	for _, x := range []godwit.Init{
 		godwit.Uniform{Lo: 1}, godwit.Uniform{Lo: -inf}, godwit.Uniform{Hi: nan}, godwit.Uniform{Lo: -math.MaxFloat32, Hi: math.MaxFloat32},
-		godwit.Normal{Std: -1}, godwit.Normal{Std: inf}, godwit.Normal{Mean: nan}, optim.Unrated{Of: godwit.Uniform{Lo: 1}},
+		godwit.Normal{Std: -1}, godwit.Normal{Std: inf}, godwit.Normal{Mean: nan}, optim.Unrated{Of: godwit.Uniform{Lo: 1}}, optim.Unrated{},
 	} {
 		_, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 1, Dim: 2, Init: x})
 		if err == nil || !strings.Contains(err.Error(), `table "t": first values `+x.Name()) {
@@ -130,6 +130,29 @@ func TestAModelRefusesFirstValuesThatAreNoNumbers(t *testing.T) {
 	for _, x := range []godwit.Init{godwit.Uniform{}, godwit.Uniform{Lo: -1, Hi: -1}, godwit.Normal{}, optim.Unrated{Of: godwit.Zero{}}} {
 		if _, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 1, Dim: 2, Init: x}); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// named is a rule, and first values, of any name.
+type named struct {
+	godwit.Add
+	godwit.Zero
+	name string
+}
+
+func (n named) Name() string { return n.name }
+
+// A checkpoint holds names as JSON, which would make others of these.
+func TestAModelRefusesNamesThatFilesCannotHold(t *testing.T) {
+	for want, table := range map[string]godwit.Table{
+		"name":               {Name: "t\xff"},
+		"rule's name":        {Name: "t", Rule: named{name: "\xff"}},
+		"initializer's name": {Name: "t", Init: named{name: "\xff"}},
+	} {
+		table.Rows, table.Dim = 1, 1
+		if _, err := godwit.NewModel(table); err == nil || !strings.Contains(err.Error(), "its "+want+", ") || !strings.Contains(err.Error(), "is not UTF-8") {
+			t.Errorf("%v, want an error about its %s", err, want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package optim
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/godwit-ps/godwit"
@@ -23,14 +24,22 @@ type Rated interface {
 
 // Unrated initializes the values of a table with a [Rated] rule: as Of does, but for the float by which rates come, which is 0.
 type Unrated struct {
-	Of godwit.Init // of the other floats
+	Of godwit.Init // of the other floats; it must be there
 }
 
 // Name returns "unrated " and the name of Of.
-func (u Unrated) Name() string { return "unrated " + u.Of.Name() }
+func (u Unrated) Name() string {
+	if u.Of == nil {
+		return "unrated nil"
+	}
+	return "unrated " + u.Of.Name()
+}
 
-// Check returns what is wrong with Of, if that says it.
+// Check returns that there is no Of, or what is wrong with it, if that says it.
 func (u Unrated) Check() error {
+	if u.Of == nil {
+		return errors.New("Of is nil, want an initializer, such as Zero")
+	}
 	if c, ok := u.Of.(interface{ Check() error }); ok {
 		return c.Check()
 	}
