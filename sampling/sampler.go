@@ -163,7 +163,16 @@ func check(spec Spec, m *godwit.Model) error {
 	if n := spec.Dist.Rows(); n == 0 || n > t.Rows {
 		return fmt.Errorf("distribution %s draws from %d rows, want 1 … %d as table %q has", spec.Dist.Name(), n, t.Rows, t.Name)
 	}
-	return spec.scheme().check()
+	return checkScheme(spec.scheme())
+}
+
+// checkScheme returns what is wrong with a scheme. A pointer to one has its methods, and nothing else of it.
+func checkScheme(s Scheme) error {
+	switch s.(type) {
+	case Independent, Prepared, Reuse, Local, Repurpose:
+		return s.check()
+	}
+	return fmt.Errorf("the scheme is a %T, want a value and no pointer, such as Reuse{}", s)
 }
 
 // A source is what a sampler draws from: its own generator, or that of a sample.

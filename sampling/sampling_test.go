@@ -508,6 +508,7 @@ func TestSpecsAreCheckedAgainstTheModel(t *testing.T) {
 		"no rows":                    func(s *Spec) { s.Dist = Uniform(0) },
 		"log-uniform over no rows":   func(s *Spec) { s.Dist = LogUniform(0) },
 		"a negative number of tries": func(s *Spec) { s.Scheme = Local{Tries: -1} },
+		"a pointer to a scheme":      func(s *Spec) { s.Scheme = &Repurpose{} },
 	} {
 		spec := good
 		change(&spec)
