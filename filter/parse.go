@@ -69,10 +69,10 @@ func On(tables []godwit.Table, fs ...godwit.Filter) []godwit.Table {
 
 var filters = map[string]func(*named.Params) godwit.Filter{
 	"fixed": func(p *named.Params) godwit.Filter {
-		return Fixed{Bytes: p.Int("bytes"), Answers: p.Int("answers") != 0, Forget: p.Int("forget") != 0}
+		return Fixed{Bytes: p.Int("bytes"), Answers: p.Flag("answers"), Forget: p.Flag("forget")}
 	},
 	"bf16": func(p *named.Params) godwit.Filter {
-		return BF16{Answers: p.Int("answers") != 0, Forget: p.Int("forget") != 0}
+		return BF16{Answers: p.Flag("answers"), Forget: p.Flag("forget")}
 	},
 	"significant": func(p *named.Params) godwit.Filter {
 		return Significant{Threshold: p.Float("threshold"), Decay: p.Float("decay")}

@@ -48,6 +48,8 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 		"significant(decay=1)":         "threshold 0",
 		"significant(thresh=1)":        "no parameter thresh, only threshold, decay",
 		"bf16, fixed(bytes=1,answer=1": "closing bracket",
+		"fixed(bytes=1,answers=2)":     "answers=2 is not 1",
+		"bf16(forget=7)":               "forget=7 is not 1",
 	} {
 		if fs, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Parse(%q) = %v, %v; the error should say %q", text, fs, err, want)
