@@ -117,13 +117,15 @@ func (g *Group) Flush(ctx context.Context) error {
 	return err
 }
 
-// blame names the node that a request for a key went to first, for errors.
+// blame names the node that a request for a key went to first, for errors: no node if the key is here by now, or on its way here.
 func (g *Group) blame(k godwit.Key) godwit.NodeID {
 	if g.Links.Alone() || !g.Model.Has(k) {
 		return godwit.NoNode
 	}
-	to, _ := g.Rows.Believed(k)
-	return to
+	if to, ok := g.Rows.Believed(k); ok {
+		return to
+	}
+	return godwit.NoNode
 }
 
 // Resting says what the workers have under way; nil if nothing.

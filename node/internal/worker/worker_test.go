@@ -28,9 +28,14 @@ func TestMain(m *testing.M) { roomtest.Main(m) }
 
 // group returns the workers of a node that is alone.
 func group(t *testing.T, workers int, tables ...godwit.Table) *Group {
-	cfg := roomtest.Protocol(t, 0, 1, placement.Static, 4, tables...)
+	return groupOf(t, 1, workers, tables...)
+}
+
+// groupOf returns the workers of node 0 of some nodes, none of which is connected.
+func groupOf(t *testing.T, nodes, workers int, tables ...godwit.Table) *Group {
+	cfg := roomtest.Protocol(t, 0, nodes, placement.Static, 4, tables...)
 	h, bell, clocks := host.New(host.Real()), host.NewBell(), tick.NewClocks(0, workers, 0)
-	ls := link.New(h, 0, 1, 1, host.Usual, filter.Compress{}, bell)
+	ls := link.New(h, 0, nodes, 1, host.Usual, filter.Compress{}, bell)
 	rows, err := shards.New(cfg, 0, store.HeapAlloc, bell)
 	roomtest.Must(t, err)
 	g, err := New(Config{Host: h, Model: cfg.Model, Links: ls, Rows: rows, Ops: operation.New(cfg.Model, 0, workers, host.Usual), Clocks: clocks,
@@ -57,6 +62,18 @@ func TestACallOfKeysThatAreHereNeedsNobody(t *testing.T) {
 	}
 	if err := g.Resting(); err != nil {
 		t.Error(err)
+	}
+}
+
+// An error names who did not answer, and never the worker's own node.
+func TestNobodyIsBlamedForAKeyThatIsHere(t *testing.T) {
+	g := groupOf(t, 2, 1, godwit.Table{Name: "a", Rows: 1000, Dim: 1})
+	blamed := map[godwit.NodeID]int{}
+	for k := range godwit.Key(1000) {
+		blamed[g.blame(k)]++
+	}
+	if blamed[godwit.NoNode] == 0 || blamed[1] == 0 || len(blamed) != 2 {
+		t.Errorf("of 1000 keys with homes at two nodes, these are blamed so often at node 0: %v", blamed)
 	}
 }
 
