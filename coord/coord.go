@@ -141,8 +141,9 @@ type Session interface {
 	// may be used again. A name is waited for by one call at a time at a node;
 	// a second one is refused.
 	//
-	// A node whose call ends with its context has arrived all the same, and its
-	// next call of that name waits for the same barrier again.
+	// A node whose call ends with its context has arrived all the same, if the
+	// coordinator was told by then, which it is not where the context was over
+	// before. The node's next call of that name waits for the same barrier again.
 	Barrier(ctx context.Context, name string) error
 	// Exchange hands payload, at most MaxPayload bytes, to all members and
 	// returns what all of them handed in, by id. It is a Barrier otherwise;

@@ -56,6 +56,8 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"names that cannot be are refused", (*suite).badNames},
 		{"a name is waited for by one call at a time", (*suite).oneCall},
 		{"a barrier that a context ended can be waited for again", (*suite).barrierAgain},
+		{"an exchange that a context ended goes on with its first payload", (*suite).exchangeAgain},
+		{"a call whose context is over has not come", (*suite).tooLate},
 		{"the first reason to stop wins everywhere", (*suite).stop},
 		{"a failure ends the run everywhere with its cause", (*suite).fail},
 		{"a partition ends the run everywhere and blames who it names", (*suite).partition},
@@ -363,6 +365,53 @@ func (s *suite) barrierAgain() {
 	s.says(run[0].Barrier(ctx, "b"), context.DeadlineExceeded, "barrier \"b\"", "node 1", run[0].Members()[1].Addr, "did not arrive")
 	s.all(2, func(i int) error { return run[i].Barrier(s.ctx, "b") })
 	// And they count alike from here on.
+	s.all(2, func(i int) error { return run[i].Barrier(s.ctx, "b") })
+}
+
+func (s *suite) exchangeAgain() {
+	run := s.join(3)
+	ctx, cancel := context.WithCancel(s.ctx)
+	ended := make(chan error, 1)
+	go func() { _, err := run[0].Exchange(ctx, "e", []byte("first")); ended <- err }()
+	for here := false; !here; { // until node 0 has come, as node 1 hears when it gives up
+		brief, stop := context.WithTimeout(s.ctx, 20*time.Millisecond)
+		_, err := run[1].Exchange(brief, "e", []byte("1"))
+		stop()
+		s.says(err, context.DeadlineExceeded, run[2].Members()[2].String())
+		here = err == nil || !strings.Contains(err.Error(), run[0].Members()[0].String()) || s.ctx.Err() != nil
+	}
+	cancel()
+	s.says(<-ended, context.Canceled, "exchange \"e\"", run[2].Members()[2].String())
+	s.exchangeOf(run, "later", "first")
+	s.exchangeOf(run, "next", "next")
+}
+
+// exchangeOf has node 0 hand in mine, and wants all nodes to get what it is to count as.
+func (s *suite) exchangeOf(run []coord.Session, mine, want string) {
+	s.Helper()
+	s.all(len(run), func(i int) error {
+		payload := fmt.Sprint(i)
+		if i == 0 {
+			payload = mine
+		}
+		got, err := run[i].Exchange(s.ctx, "e", []byte(payload))
+		if err == nil && (string(got[0]) != want || string(got[1]) != "1") {
+			err = fmt.Errorf("node %d got %q, want %q of node 0", i, got, want)
+		}
+		return err
+	})
+}
+
+func (s *suite) tooLate() {
+	run := s.join(2)
+	gone, cancel := context.WithCancel(s.ctx)
+	cancel()
+	for range 2 {
+		s.says(run[0].Barrier(gone, "b"), context.Canceled, "barrier \"b\"")
+		_, err := run[0].Exchange(gone, "e", []byte("too late"))
+		s.says(err, context.Canceled, "exchange \"e\"")
+	}
+	s.exchangeOf(run, "in time", "in time")
 	s.all(2, func(i int) error { return run[i].Barrier(s.ctx, "b") })
 }
 
