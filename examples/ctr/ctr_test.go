@@ -247,6 +247,10 @@ func TestWrongInputIsRefusedInWords(t *testing.T) {
 	if err := os.WriteFile(bad, []byte("1 a b\n0 c\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	long := filepath.Join(t.TempDir(), "long.txt")
+	if err := os.WriteFile(long, []byte("1 a b\n0 c "+strings.Repeat("d", 1<<20)), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for args, want := range map[string]string{
 		"--dim 0":                  "2 ctr: --dim 0: want 1 … 256",
 		"--lr NaN":                 "2 ctr: --lr NaN: want a positive learning rate",
@@ -254,6 +258,7 @@ func TestWrongInputIsRefusedInWords(t *testing.T) {
 		"--policy clever":          "nonuniform, quorum, relocate",
 		"--nodes 2 --data nowhere": "1 ctr: open ",
 		"--data " + bad:            bad + ":2: want 1 or 0",
+		"--data " + long:           long + ":2: bufio.Scanner: token too long",
 		"clicks":                   `2 ctr: unknown command "clicks"`,
 		"help clicks":              `2 ctr: there is no command "ctr clicks"`,
 		"node --run x":             "2 ctr: --etcd and --run",

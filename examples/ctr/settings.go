@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -108,10 +107,13 @@ func read(path string, bits int) (*impressions, error) {
 		d.fields = len(words) - 1
 		d.add(words[0] == "1", words[1:], bits)
 	}
-	if lines.Err() == nil && len(d.clicked) < 10 {
-		return nil, fmt.Errorf("%s: %w", path, errors.New("fewer than 10 impressions: too few to hold some out"))
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s:%d: %w", path, len(d.clicked)+1, err)
 	}
-	return d, lines.Err()
+	if len(d.clicked) < 10 {
+		return nil, fmt.Errorf("%s: fewer than 10 impressions: too few to hold some out", path)
+	}
+	return d, nil
 }
 
 // generate makes impressions of six fields, whose categories follow Zipf's law. Whether
