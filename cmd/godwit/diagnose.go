@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -23,7 +24,8 @@ func diagnoseCommand() *cobra.Command {
 		Long: `Say what holds up a run, with figures and advice, from what it wrote with --trace: a slow node or
 link, keys that are announced too late or not at all, a hot key, small batches, a machine without
 memory. What costs most comes first. The run may be under way. RUN is the folder of a run, or of
---trace if there is one run in it.
+--trace if there is one run in it; of one that has gone on by itself with a node less, the last part is
+looked at (NAME-restartN). The first line has the run's name.
 
 With --json, stdout has one object: "run", "policy", "findings", each with "ill", "loss" (share of
 the workers' time), "node", "peer", "keys", "text", "advice" and "figures", and "damaged", how many
@@ -100,6 +102,17 @@ func (p *reading) end() {
 	}
 }
 
+// runOf returns the name of a run: of its events, or, where these are elsewhere, of a node's samples.
+func runOf(r *record.Run) string {
+	name := r.About.Run
+	for _, n := range r.Nodes {
+		if n != nil {
+			name = cmp.Or(name, n.Header.Run)
+		}
+	}
+	return name
+}
+
 func findingsAsJSON(w io.Writer, r *record.Run, in *diagnose.Input, found []diagnose.Finding) error {
 	if found == nil {
 		found = []diagnose.Finding{}
@@ -109,11 +122,12 @@ func findingsAsJSON(w io.Writer, r *record.Run, in *diagnose.Input, found []diag
 		Policy   string             `json:"policy"`
 		Findings []diagnose.Finding `json:"findings"`
 		Damaged  int                `json:"damaged"`
-	}{r.About.Run, in.Policy, found, r.Bad})
+	}{runOf(r), in.Policy, found, r.Bad})
 }
 
 func writeFindings(w io.Writer, r *record.Run, in *diagnose.Input, found []diagnose.Finding) error {
 	var b strings.Builder
+	fmt.Fprintf(&b, "run %s\n", printable(runOf(r)))
 	switch {
 	case len(in.Nodes) == 0:
 		b.WriteString("no node has told yet how it trains: each does so every second\n")

@@ -60,6 +60,22 @@ func TestDiagnoseNamesTheIllAndEndsWithItsCode(t *testing.T) {
 	}
 }
 
+// A run that went on by itself has two folders: of the later one it is told, and which that is.
+func TestDiagnoseTakesTheLastPartOfARun(t *testing.T) {
+	all := t.TempDir()
+	for name, speed := range map[string]int64{"r": 55, "r-restart1": 100} {
+		if err := os.Rename(recorded(t, speed), filepath.Join(all, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code, stdout, stderr := run(t, "diagnose", all); code != 0 || !strings.Contains(stdout, "the run is well") {
+		t.Errorf("code %d, %q, %q", code, stdout, stderr)
+	}
+	if _, stdout, _ := run(t, "diagnose", filepath.Join(all, "r")); !strings.HasPrefix(stdout, "run r\nslow node") {
+		t.Errorf("of the first part: %q", stdout)
+	}
+}
+
 func TestDiagnoseTellsOfDamagedSamples(t *testing.T) {
 	dir := recorded(t, 100)
 	files, err := filepath.Glob(filepath.Join(dir, "node-1", "*.samples"))

@@ -17,7 +17,7 @@ func explainCommand() *cobra.Command {
 		Long: `Tell who owned a key and when, which nodes had replicas, which announced it, and how often workers
 accessed it where, what nodes decided about it last and from which costs and intents, from what a run wrote with --trace. A key is its number, table:row, or its name, where
 the task has names (entities of a graph, words). RUN is the folder of a run, or of --trace if there is one
-run in it; the run may be under way.
+run in it; the run may be under way. Of one that has gone on by itself with a node less, it is the last part.
 
 Evaluations announce no keys, and a step may begin before its keys can come: so nodes learn from accesses of
 keys that a task announces, too, and what they made of these is told.`,

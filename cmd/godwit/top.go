@@ -21,7 +21,8 @@ func topCommand() *cobra.Command {
 		Short: "Show what the nodes of a run do, each second",
 		Long: `Show what the nodes of a run do, from what it writes with --trace: where the time of their workers goes,
 tables and hot keys, waste, and what holds the run up. The run may be under way or over. RUN is the folder
-of a run, or of --trace if there is one run in it. Figures of nodes are those of the last ten seconds;
+of a run, or of --trace if there is one run in it; of one that has gone on by itself with a node less, what
+it does since then is shown, under its name NAME-restartN. Figures of nodes are those of the last ten seconds;
 what is said of keys is of those that are traced, since the run began.
 
 On a terminal it goes on until q is pressed. Elsewhere, and with --once, it is printed once; with --json

@@ -44,7 +44,7 @@ type segment struct {
 }
 
 // Open finds the segments of a trace: dir is the folder of a run, or one that has no more than
-// one such folder in it. Segments whose header was not written whole are left out.
+// one such folder in it, of a run that has gone on by itself (see [telemetry.Restarted]) the last one. Segments whose header was not written whole are left out.
 func Open(dir string) (*Trace, error) {
 	dir, err := folder.Run(dir, "node-*/*.trace")
 	if err != nil {

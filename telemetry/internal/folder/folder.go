@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/godwit-ps/godwit/telemetry"
 )
 
 // Glob returns the paths within a folder that match one of some patterns, each a path relative to the folder. The folder's own name is
@@ -26,7 +28,8 @@ func Glob(dir string, patterns ...string) (paths []string, err error) {
 	return paths, nil
 }
 
-// Run returns the folder of a run: dir, or the only one in it that has something of these patterns; dir, if there is none.
+// Run returns the folder of a run: dir, or the only one in it that has something of these patterns; dir, if there is none. Of a run that has gone on by
+// itself, and has a folder for each time, it is the last one.
 func Run(dir string, patterns ...string) (string, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return "", err
@@ -56,7 +59,26 @@ func Run(dir string, patterns ...string) (string, error) {
 	case 1:
 		return runs[0], nil
 	}
+	if last, ok := last(runs); ok {
+		return last, nil
+	}
 	return "", fmt.Errorf("%s has several runs, name one: %s", dir, strings.Join(runs, ", "))
+}
+
+// last returns the last one of some folders if all are of one run, which went on by itself.
+func last(dirs []string) (dir string, ok bool) {
+	name, most := telemetry.Restarts(filepath.Base(dirs[0]))
+	dir = dirs[0]
+	for _, d := range dirs[1:] {
+		run, n := telemetry.Restarts(filepath.Base(d))
+		if run != name {
+			return "", false
+		}
+		if n > most {
+			dir, most = d, n
+		}
+	}
+	return dir, true
 }
 
 // Next closes a file, if there is one, and makes the next, which must not be there.

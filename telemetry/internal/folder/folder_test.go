@@ -53,3 +53,19 @@ func TestARunIsFound(t *testing.T) {
 		t.Error("a folder that is not there was opened")
 	}
 }
+
+// Of a run that went on by itself the last part is found; a folder of another run beside it is one too many.
+func TestTheLastPartOfARunIsFound(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"kge-restart2", "kge", "kge-restart10", "kge-restart1"} {
+		touch(t, dir, name, "events")
+	}
+	last := filepath.Join(dir, "kge-restart10")
+	if got, err := Run(dir, "events"); err != nil || got != last {
+		t.Errorf("%q was found (%v), want %s", got, err, last)
+	}
+	touch(t, dir, "kge-restarted", "events")
+	if got, err := Run(dir, "events"); err == nil || !strings.Contains(err.Error(), "several runs") {
+		t.Errorf("beside another run, %q was found (%v)", got, err)
+	}
+}
