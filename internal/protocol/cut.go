@@ -92,7 +92,14 @@ type cut struct {
 	short   bool                     // the shard has given the cut up
 	full    bool                     // copies take half of what they may, or took it not long ago
 	copies  map[godwit.Key]store.Ref // rows as the cut has them, of keys whose rows changed since
+	most    int                      // so many copies there were at once: for these the map has room, also when they have gone
 }
+
+// copyBytes is what the map takes for a copy, beside its row: 20 to 40 bytes.
+const copyBytes = 32
+
+// bytes returns about how much memory the cut takes beside its copies.
+func (c *cut) bytes() int { return copyBytes * c.most }
 
 // later returns the mark of what is from after the cut under way.
 func (c *cut) later() Mark { return c.settled ^ OddMark }
@@ -162,6 +169,7 @@ func (s *Shard) keep(h *store.Header) {
 	copy(s.st.Floats(ref), store.FloatsAt(h, s.cfg.rowLens[class]))
 	s.setSaved(s.st.Header(ref), isSaved(h))
 	c.copies[h.Key] = ref
+	c.most = max(c.most, len(c.copies))
 	s.Stats.Kept++
 }
 
@@ -277,13 +285,12 @@ func (s *Shard) GiveUpCut() {
 	for k, ref := range s.cut.copies {
 		s.dropCopy(k, ref)
 	}
+	s.cut.copies, s.cut.most = nil, 0
 	s.fullCut(false)
 }
 
-// EndCut takes note that the rows of all nodes are saved.
-func (s *Shard) EndCut() {
-	s.cut = cut{settled: s.cut.later(), full: s.cut.full, copies: s.cut.copies}
-}
+// EndCut takes note that the rows of all nodes are saved. No copies are left.
+func (s *Shard) EndCut() { s.cut = cut{settled: s.cut.later(), full: s.cut.full} }
 
 // Kept appends the keys to keys of which there are copies to be saved, in no particular order.
 func (s *Shard) Kept(keys []godwit.Key) []godwit.Key {

@@ -153,3 +153,44 @@ func TestConformanceC31WhatIsRememberedDoesNotGrow(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What a shard knows of the copies for a cut counts while there are some, and takes no memory when the cut is over.
+func TestCopiesForACutCountAndGoWithIt(t *testing.T) {
+	model, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 1000, Dim: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := newCluster(1, model, placement.Adaptive, true, Broken{}).nodes[0]
+	keys := model.Table(0).Rows
+	push := func(m Mark) {
+		for k := range godwit.Key(keys) {
+			n.PushAt(nil, k, []float32{1}, m)
+		}
+	}
+	end := map[string]func(){
+		"saved": func() {
+			n.SealCut(false)
+			for _, k := range n.Kept(nil) {
+				n.Save(k, nil)
+			}
+			n.SavedCut()
+			n.EndCut()
+		},
+		"given up": n.GiveUpCut,
+	}
+	for _, how := range []string{"saved", "given up"} {
+		push(n.cut.settled)
+		before := n.Memory().Sides
+		push(n.cut.later())
+		if copies := len(n.Kept(nil)); copies != int(keys) {
+			t.Fatalf("%d copies, want %d: the test is vacuous", copies, keys)
+		}
+		if more := n.Memory().Sides - before; more < 20*int(keys) {
+			t.Errorf("copies of %d rows count as %d bytes", keys, more)
+		}
+		end[how]()
+		if more := n.Memory().Sides - before; more != 0 || n.cut.copies != nil {
+			t.Errorf("%s: %d bytes are left of the cut", how, more)
+		}
+	}
+}

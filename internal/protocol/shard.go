@@ -342,7 +342,7 @@ func (s *Shard) Len() (rows, owned, replicas int) {
 // A Memory says what the memory of a shard is for, in bytes.
 type Memory struct {
 	Rows  int // values, their state, and the index
-	Sides int // what is known of replicas, holders and requests that wait, and lists of keys with work to do
+	Sides int // what is known of replicas, holders, requests that wait and copies for a cut, and lists of keys with work to do
 	Hints int // where keys are, and what was learned of accesses that nobody announced
 }
 
@@ -359,7 +359,7 @@ func (m Memory) Bytes() int { return m.Rows + m.Sides + m.Hints }
 // Memory returns about how much memory the shard takes, by what it is for.
 func (s *Shard) Memory() Memory {
 	lists := 8 * (cap(s.dirty) + cap(s.leaving) + cap(s.changed) + cap(s.parked[0]) + cap(s.parked[1]) + cap(s.roughs) + cap(s.unsettled))
-	return Memory{Rows: s.st.Bytes(), Sides: s.sides.bytes() + s.holders.bytes() + s.waiters.bytes() + lists, Hints: s.dir.Bytes() + s.learner.Bytes()}
+	return Memory{Rows: s.st.Bytes(), Sides: s.sides.bytes() + s.holders.bytes() + s.waiters.bytes() + s.cut.bytes() + lists, Hints: s.dir.Bytes() + s.learner.Bytes()}
 }
 
 // Bytes returns the memory of what a node knows of all keys together: their homes, and
