@@ -46,6 +46,9 @@ func (p *Plan) Keys() int { return p.said + p.held.n }
 // Groups returns how many groups of intents have begun and not ended. Each takes memory, also one whose keys are all in the lists of others.
 func (p *Plan) Groups() int { return len(p.active) }
 
+// Slots returns how many places there are for keys that are held, most of which are free. A place takes the memory of two keys.
+func (p *Plan) Slots() int { return len(p.held.slots) }
+
 // Due takes every intent out that starts at or before clock+window: it calls take with the keys, which are take's, and the start. An
 // intent that has ended already is dropped.
 func (p *Plan) Due(clock, window godwit.Clock, take func(keys []godwit.Key, start godwit.Clock)) {

@@ -12,10 +12,12 @@ import (
 )
 
 // maxHeld bounds the keys of one worker's intents that have not ended: of those to come and of steps whose values the worker is to fetch, counted once an
-// intent, and those that are held. An intent that has begun counts for groupKeys more, as it takes as much memory.
+// intent, and those that are held. An intent that has begun counts for groupKeys more, as it takes as much memory, and a place of a plan's table of
+// held keys for slotKeys: there are two to four places a key.
 const (
 	maxHeld   = 1 << 27
 	groupKeys = 8
+	slotKeys  = 2
 )
 
 // eager is a window that no intent is beyond.
@@ -44,6 +46,7 @@ type Announcer struct {
 	held struct { // what bounds announcements
 		keys   atomic.Int64 // in inbox, plans and due, and those that are near
 		groups atomic.Int64 // of the plans
+		slots  atomic.Int64 // … for keys of intents that have begun
 		near   int          // keys of steps that the worker has taken and whose values it is still to fetch; of its goroutine
 	}
 	pace struct { // of the worker's steps
@@ -115,10 +118,11 @@ func (a *Announcer) Announce(keys []godwit.Key, start, end godwit.Clock, step bo
 	if nothing(len(keys), start, end, a.clock.Now()) {
 		return nil
 	}
-	if held := a.held.keys.Add(int64(len(keys))); held+groupKeys*a.held.groups.Load() > maxHeld {
+	groups, slots := a.held.groups.Load(), a.held.slots.Load()
+	if held := a.held.keys.Add(int64(len(keys))); held+groupKeys*groups+slotKeys*slots > maxHeld {
 		a.held.keys.Add(-int64(len(keys)))
-		return fmt.Errorf("%w: %d keys are announced already, and %d intents, which count %d each, have begun and not ended; %d keys more exceed %d: announce fewer at a time, less far ahead, or intents that end sooner",
-			godwit.ErrFull, held-int64(len(keys)), a.held.groups.Load(), groupKeys, len(keys), maxHeld)
+		return fmt.Errorf("%w: %d keys are announced already, and %d intents, which count %d each and %d for the table of their keys, have begun and not ended; %d keys more exceed %d: announce fewer at a time, less far ahead, or intents that end sooner",
+			godwit.ErrFull, held-int64(len(keys)), groups, groupKeys, slotKeys*slots, len(keys), maxHeld)
 	}
 	own := append(make([]godwit.Key, 0, len(keys)), keys...)
 	start = max(start, 0) // clocks begin there; and less leaves no room for the window

@@ -199,6 +199,7 @@ func (p *member) of(a *Announcer) {
 	a.steps.Expire(clock-stay, end)
 	a.held.keys.Add(int64(a.keys() - held))
 	a.held.groups.Store(int64(a.plan.Groups() + a.steps.Groups()))
+	a.held.slots.Store(int64(a.plan.Slots() + a.steps.Slots()))
 	a.sleepUntil(window, stay)
 }
 

@@ -510,7 +510,7 @@ func TestTooManyIntentsAreRefused(t *testing.T) {
 	d.announce(t, there, 1000, 1001)
 	if err := d.Announce(there[:1], 1000, 1001, false); !errors.Is(err, godwit.ErrFull) {
 		t.Errorf("got %v, want %v", err, godwit.ErrFull)
-	} else if says := "134217728 keys are announced already, and 0 intents, which count 8 each, have begun and not ended; 1 keys more exceed 134217728"; !strings.Contains(err.Error(), says) {
+	} else if says := "134217728 keys are announced already, and 0 intents, which count 8 each and 0 for the table of their keys, have begun and not ended; 1 keys more exceed 134217728"; !strings.Contains(err.Error(), says) {
 		t.Errorf("got %v, want it to say %q", err, says)
 	}
 	d.Announcer.held.keys.Add(-maxHeld + 2*int64(len(there)))
@@ -519,6 +519,11 @@ func TestTooManyIntentsAreRefused(t *testing.T) {
 		t.Errorf("with as many intents as there may be, got %v, want %v", err, godwit.ErrFull)
 	}
 	d.Announcer.held.groups.Store(0)
+	d.Announcer.held.slots.Store(maxHeld / slotKeys)
+	if err := d.Announce(there[:1], 1000, 1001, false); !errors.Is(err, godwit.ErrFull) {
+		t.Errorf("with as many keys of intents that have begun as there may be, got %v, want %v", err, godwit.ErrFull)
+	}
+	d.Announcer.held.slots.Store(0)
 	d.advance(1001)
 	roomtest.Eventually(t, "ended intents are not counted", func() bool { return d.Announcer.held.keys.Load() == 0 })
 }
@@ -534,6 +539,9 @@ func TestIntentsThatHaveBegunAreCounted(t *testing.T) {
 	}
 	if held, begun := d.Announcer.held.keys.Load(), d.Announcer.held.groups.Load(); held != int64(len(there)) || begun != 50 {
 		t.Errorf("%d keys are counted, and %d intents that have begun, want %d and 50", held, begun, len(there))
+	}
+	if slots := d.Announcer.held.slots.Load(); slots < 2*int64(len(there)) {
+		t.Errorf("%d places for %d keys of intents that have begun are counted, want at least twice as many", slots, len(there))
 	}
 	d.advance(2000)
 	d.act()
