@@ -3,6 +3,7 @@ package capi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -46,6 +47,7 @@ func (m *meeting) without(p parting) {
 func (w *Worker) all(what string, wait time.Duration, call func(context.Context) error) (uint64, error) {
 	all := &w.cluster.meetings
 	all.mu.Lock()
+	made := w.calls[what]
 	if what == saving { // one that has failed here may have ended well elsewhere
 		w.calls[what]++ // before the caller can close the cluster
 	} else {
@@ -55,11 +57,17 @@ func (w *Worker) all(what string, wait time.Duration, call func(context.Context)
 	return w.beside(what, wait, nil, func(ctx context.Context) error {
 		ctx, leave := w.meet(ctx, what)
 		err := call(ctx)
+		said := err
 		if err != nil && ctx.Err() != nil {
-			err = fmt.Errorf("%s: %s: %w", w.name, what, context.Cause(ctx))
+			said = fmt.Errorf("%s: %s: %w", w.name, what, context.Cause(ctx))
 		}
 		leave(err)
-		return err
+		if what == syncAll && notMet(err) { // the others wait for it as before
+			all.mu.Lock()
+			w.calls[what] = made
+			all.mu.Unlock()
+		}
+		return said
 	})
 }
 
@@ -86,6 +94,12 @@ func (w *Worker) meet(ctx context.Context, what string) (of context.Context, lea
 		}
 		cancel(nil)
 	}
+}
+
+// notMet reports whether a SyncAll failed before its worker had come to where all meet.
+func notMet(err error) bool {
+	var op *godwit.OpError
+	return errors.As(err, &op) && op.Op == "sync-all"
 }
 
 // part tells the other processes that this one closes its cluster. It returns when they know, or cannot.

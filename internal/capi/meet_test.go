@@ -1,6 +1,8 @@
 package capi
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -102,6 +104,42 @@ func TestABarrierMadeAgainCountsOnce(t *testing.T) {
 		_ = ws[0].Cancel(op)
 	}
 	closeAll(t, cs)
+}
+
+// A SyncAll that was given up before all could meet is one that the process has not made: who waits for it hears that the process has closed. Where it has
+// come to the meeting, nobody misses it.
+func TestASyncAllGivenUpBeforeItsMeetingIsNotMade(t *testing.T) {
+	for _, met := range []bool{false, true} {
+		cs, ws := started(t, served)
+		for within, come := time.Millisecond, !met; !come; within *= 2 {
+			come = !notMet(result(ws[1], func(wait time.Duration) (uint64, error) {
+				return ws[1].all(syncAll, wait, func(ctx context.Context) error {
+					ctx, end := context.WithTimeout(ctx, within)
+					defer end()
+					return ws[1].w.SyncAll(ctx)
+				})
+			}))
+		}
+		op, err := ws[1].all(syncAll, 0, func(ctx context.Context) error {
+			<-ctx.Done()
+			return ws[1].w.SyncAll(ctx)
+		})
+		must(t, err)
+		if err := ws[1].Cancel(op); !errors.Is(err, errCancelled) {
+			t.Fatalf("a SyncAll without rank 0: %v", err)
+		}
+		if over, err := cs[1].Close(time.Millisecond); over {
+			t.Errorf("rank 1 has closed: %v", err)
+		}
+		op, err = ws[0].SyncAll(20 * time.Second)
+		if op != 0 {
+			t.Error("rank 0 waits for what rank 1 has given up")
+			_ = ws[0].Cancel(op)
+		} else if met != (err == nil) || !met && (CodeOf(err) != Lost || !strings.Contains(err.Error(), "rank 1 has closed")) {
+			t.Errorf("rank 1 had come: %v; rank 0: %v", met, err)
+		}
+		closeAll(t, cs)
+	}
 }
 
 // A process that fails waits for nobody, also when it waits already, and the others hear why.

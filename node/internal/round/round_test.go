@@ -116,7 +116,7 @@ func TestCallsThatAreGivenUpDoNotPileUp(t *testing.T) {
 	var done <-chan struct{}
 	for range 100 {
 		done = n.Sync.Begin(0)
-		err := n.Sync.All(0, func(begin func() <-chan struct{}) error {
+		err := n.Sync.All(0, func(_ string, begin func() <-chan struct{}) error {
 			begin()
 			return fail
 		}, func() error { return nil })
@@ -236,7 +236,7 @@ func TestANodeRestsWhileAllOfItsWorkersAreInASyncAll(t *testing.T) {
 			}
 		}
 		halves := []string{"first", "second"}
-		over <- n.Sync.All(0, func(begin func() <-chan struct{}) error {
+		over <- n.Sync.All(0, func(_ string, begin func() <-chan struct{}) error {
 			half := halves[0]
 			halves = halves[1:]
 			return wait(half)(begin)
@@ -298,7 +298,7 @@ func TestANodeRestsWhileAllOfItsWorkersAreInASyncAll(t *testing.T) {
 func TestANodeDoesNotRestForEverWhenASecondHalfDoesNotBegin(t *testing.T) {
 	n := nodeOf(t, host.Usual, Config{})
 	fail, half := errors.New("given up"), 0
-	err := n.Sync.All(0, func(begin func() <-chan struct{}) error {
+	err := n.Sync.All(0, func(_ string, begin func() <-chan struct{}) error {
 		if half++; half == 2 {
 			return fail
 		}

@@ -75,11 +75,11 @@ func (y *WaitSync) Begin(caller int) <-chan struct{} {
 	return y.add(caller, false)
 }
 
-// All is a worker's SyncAll. It calls wait with what begins each half, and meet in between. If one of them returns an error, so does All; the worker's next
-// call goes on where that was.
-func (y *WaitSync) All(worker int, wait func(begin func() <-chan struct{}) error, meet func() error) error {
+// All is a worker's SyncAll. It calls wait with what errors call each half and with what begins it, and meet in between. If one of them returns an error,
+// so does All; the worker's next call goes on where that was.
+func (y *WaitSync) All(worker int, wait func(half string, begin func() <-chan struct{}) error, meet func() error) error {
 	if !y.met[worker] {
-		err := wait(func() <-chan struct{} { return y.rest(worker) })
+		err := wait("sync-all", func() <-chan struct{} { return y.rest(worker) })
 		if err == nil {
 			err = meet()
 		}
@@ -90,7 +90,7 @@ func (y *WaitSync) All(worker int, wait func(begin func() <-chan struct{}) error
 		}
 	}
 	begun := false
-	err := wait(func() <-chan struct{} {
+	err := wait("wait-sync", func() <-chan struct{} {
 		begun = true
 		return y.Begin(worker)
 	})

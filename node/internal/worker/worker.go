@@ -392,7 +392,7 @@ func (w *Worker) WaitSync(ctx context.Context) error {
 }
 
 func (w *Worker) SyncAll(ctx context.Context) error {
-	return w.g.Rounds.Sync.All(w.id.Local, func(begin func() <-chan struct{}) error { return w.waitSync(ctx, "sync-all", begin) }, func() error { return w.Barrier(ctx) })
+	return w.g.Rounds.Sync.All(w.id.Local, func(half string, begin func() <-chan struct{}) error { return w.waitSync(ctx, half, begin) }, func() error { return w.Barrier(ctx) })
 }
 
 // waitSync pushes what filters left, and waits for what begin returns.
