@@ -66,7 +66,8 @@ const char *godwit_error(void);
  * not the one by which the node reaches the coordinator; "join_ms" how long it waits for them. "etcd": ["10.0.0.1:2379"] has
  * the nodes meet by an etcd, in place of a coordinator. "tls": {"cert": "node.pem", "key": "node.key", "ca": "ca.pem",
  * "name": ""} names files by which nodes prove who they are, and encrypt; name is what all certificates carry, if they do not
- * carry the addresses of their nodes. godwit_stats has the "address" by which the others reach the node.
+ * carry the addresses of their nodes. godwit_stats has the "address" by which the others reach the node, and
+ * "closed", the ranks that have closed their cluster.
  * "from": "folder#12" has the rows begin as those of a checkpoint, which has the same tables; its seed is used.
  * Returns the cluster. */
 int64_t godwit_open(const char *config, size_t length);

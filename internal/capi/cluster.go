@@ -351,7 +351,7 @@ func (c *Cluster) Worker(i int) (*Worker, error) {
 	return c.made[i], nil
 }
 
-// Stats returns what the nodes count, as JSON.
+// Stats returns what the nodes count, as JSON, and the processes of the run that have closed theirs.
 func (c *Cluster) Stats() ([]byte, error) {
 	if !within(c.opened, 0) || c.err != nil {
 		return nil, wrong("the cluster has not started")
@@ -364,5 +364,9 @@ func (c *Cluster) Stats() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(b[:len(b)-1], fmt.Sprintf(`,"not_finite":%d,"address":%q}`, c.notFinite.Load(), c.Reached())...), nil
+	closed, err := json.Marshal(c.meetings.without())
+	if err != nil {
+		return nil, err
+	}
+	return append(b[:len(b)-1], fmt.Sprintf(`,"not_finite":%d,"address":%q,"closed":%s}`, c.notFinite.Load(), c.Reached(), closed)...), nil
 }

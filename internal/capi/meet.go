@@ -143,6 +143,17 @@ func (c *Cluster) calls() map[string]uint64 {
 	return least
 }
 
+// without returns the processes that have closed their cluster.
+func (m *meetings) without() (ranks []int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	ranks = []int{}
+	for _, p := range m.gone {
+		ranks = append(ranks, p.Node)
+	}
+	return ranks
+}
+
 // parted takes what another process tells when it closes.
 func (c *Cluster) parted(b []byte) []byte {
 	var p parting

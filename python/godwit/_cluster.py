@@ -17,7 +17,7 @@ from typing import Any, Callable, Sequence, cast
 
 from . import _buffers, _checkpoint, _launch, _lib
 from ._launch import TLS
-from .errors import ArgumentError, BusyError, ClosedError
+from .errors import ArgumentError, BusyError, ClosedError, NodeLostError
 
 _MOST = 3.4028234663852886e38  # finite, as float32
 _LEVELS, _DISTRIBUTIONS = ("iid", "bounded", "long-term", "best-effort"), ("uniform", "log_uniform")
@@ -117,11 +117,13 @@ class Sample:
 class _Group:
     """Tables that began together: a cluster of the library."""
 
-    def __init__(self, library: _lib.Library, config: dict[str, Any], tables: list[Table], bases: list[int], launch: _launch.Launch | None, trace: str = "") -> None:
+    def __init__(self, library: _lib.Library, config: dict[str, Any], tables: list[Table], bases: list[int], launch: _launch.Launch | None, trace: str = "", complete: Callable[[], None] = lambda: None) -> None:
+        """All ranks have to begin them. complete is called now and then meanwhile: it raises if another rank has closed its cluster."""
         self.library = library
+        complete()
         if launch is not None:
             number = launch.number()
-            config = {**config, "nodes": launch.world, "member": launch.member(number)}
+            config = {**config, "nodes": launch.world, "member": launch.member(number, complete)}
         if trace:
             run = config["member"]["run"] if launch is not None else f"{os.getpid()}-{next(_traced)}"
             config = {**config, "trace": os.path.join(os.path.abspath(trace), run), "program": os.path.basename(sys.argv[0])}
@@ -139,7 +141,7 @@ class _Group:
             if launch is not None and config["member"]["serve"]:
                 launch.tell(number, _launch.address(library.address, library.check, self.id), config["member"]["token"])
             while library.check(library.ready(self.id, _lib.SLICE_MS)) == _lib.AGAIN:
-                pass
+                complete()
         except BaseException as e:
             library.close(self.id, 0)
             if launch is not None and not isinstance(e, Exception):  # an interrupt of this rank alone: the others form a group of this number
@@ -641,7 +643,7 @@ class Cluster:
                 if not self._groups or _checkpoint.has(folder, number):  # tables that were not there yet begin as they do
                     config = {**config, "from": f"{folder}#{number}"}
             try:
-                group = _Group(self._library, config, tables, [w._clock for w in self.workers], self._launch, self._trace)
+                group = _Group(self._library, config, tables, [w._clock for w in self.workers], self._launch, self._trace, self._complete)
             except ArgumentError as e:
                 for t in [t for t in tables if _told_of(t, str(e))]:  # the others can begin without it
                     t._wrong = e
@@ -654,6 +656,14 @@ class Cluster:
                 t._begun, t._index = group, i
             self._unprepared = tables
             self._prepare()
+
+    def _complete(self) -> None:
+        """Raises if tables that are to begin cannot, as a rank that has to begin them, too, has closed its cluster."""
+        for group in self._groups[:1]:
+            closed = group.stats()["closed"]
+            if closed:
+                names = ", ".join(repr(t.name) for t in self._waiting)
+                raise NodeLostError(f"rank {self.rank}: rank {closed[0]} has closed its cluster, and all ranks have to begin table {names}: make all tables before a rank closes")
 
     def _prepare(self) -> None:
         """Does what is left to be done to rows of tables that have begun."""
@@ -751,7 +761,7 @@ class Cluster:
         """Ends the nodes. The rows are gone then.
 
         With several ranks it returns when all have called it. It waits for the others as long as they live, and they read the rows of this rank until
-        then; only barrier, sync_all and save, to which this rank does not come any more, raise there. An interrupt ends the wait; the others see a loss then.
+        then; only barrier, sync_all, save and tables that have not begun, to which this rank does not come any more, raise there. An interrupt ends the wait; the others see a loss then.
         """
         with self._lock:
             if self.closed:

@@ -49,15 +49,15 @@ class Launch:
         Launch.formed += 1
         return Launch.formed - 1
 
-    def member(self, group: int) -> dict[str, Any]:
-        """Returns the configuration by which a group of tables meets those of the other ranks."""
+    def member(self, group: int, complete: Callable[[], None] = lambda: None) -> dict[str, Any]:
+        """Returns the configuration by which a group of tables meets those of the other ranks. While it waits for rank 0, it calls complete, which may raise."""
         serve = self.rank == 0 and not self.etcd
         if self.etcd:
             told: dict[str, Any] = {"etcd": list(self.etcd), "token": self.token}
         elif self.store is None:
             told = {"coordinator": f"{self.host}:{self.port + group}", "token": self.token}
         else:
-            told = {"coordinator": f"{self.host}:0", "token": secrets.token_hex(16)} if serve else self._told(group)
+            told = {"coordinator": f"{self.host}:0", "token": secrets.token_hex(16)} if serve else self._told(group, complete)
         if self.tls is not None:
             told["tls"] = {"cert": self.tls.cert, "key": self.tls.key, "ca": self.tls.ca, "name": self.tls.name}
         return {"run": f"{self.run}-{group}", "rank": self.rank, "serve": serve, "listen": self._beside(self.listen, group), "advertise": self._beside(self.advertise, group), "join_ms": int(WAIT * 1000), **told}
@@ -78,11 +78,12 @@ class Launch:
         if self.store is not None and not self.etcd:
             self.store.set(self._key(group), json.dumps({"coordinator": address, "token": token}))
 
-    def _told(self, group: int) -> dict[str, str]:
+    def _told(self, group: int, complete: Callable[[], None]) -> dict[str, str]:
         end = time.monotonic() + WAIT
         while not self.store.check([self._key(group)]):  # in turns, so that interrupts are noticed
             if time.monotonic() > end:
                 raise GodwitError(f"rank {self.rank}: rank 0 has not told within {WAIT:.0f} s where it coordinates the run: do all ranks use the same tables, in the same order?")
+            complete()
             time.sleep(0.02)
         told: dict[str, str] = json.loads(self.store.get(self._key(group)))
         return told

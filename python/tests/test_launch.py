@@ -472,3 +472,26 @@ print(c.worker.pull(t, [1]).tolist())
 """,
     )
     assert told[0][:2] == (0, "True\nTrue\nTrue\n[[0.0]]\n") and told[1][0] == 3, told
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_a_table_that_a_rank_has_left_before_is_refused_at_once(left):
+    told = two_ranks(
+        f"""
+import time, godwit
+c = godwit.init()
+t = c.table("t", 10, 1)
+c.worker.barrier()
+if c.rank != {left}:
+    while not c.stats()["closed"]:
+        time.sleep(0.01)
+    begin = time.monotonic()
+    try:
+        c.worker.pull(c.table("late", 10, 1), [1])
+    except godwit.errors.NodeLostError as e:
+        print("rank {left} has closed" in str(e) and "'late'" in str(e) and time.monotonic() - begin < 20)
+    print(c.worker.pull(t, [1]).tolist())
+c.close()
+""",
+    )
+    assert [r[:2] for r in told] == [(0, "" if rank == left else "True\n[[0.0]]\n") for rank in range(2)], told
