@@ -13,7 +13,7 @@
  * then, it returns GODWIT_AGAIN and writes the operation's number to *op. The caller waits on
  * with godwit_wait, or gives up with godwit_cancel, and must leave dst of a pull, and vals of
  * a push or set, untouched and in place until one of them returned something else than
- * GODWIT_AGAIN.
+ * GODWIT_AGAIN and GODWIT_BUSY: the operation goes on then.
  *
  * Fork. A child of a process that has loaded the library has no use of it: every function
  * returns GODWIT_FORKED there. It may start another process by exec.

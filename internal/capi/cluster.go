@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -126,6 +127,7 @@ type Cluster struct {
 	closing  sync.Once
 	ending   context.Context // of Close: it waits for other processes until Abandon
 	abandon  context.CancelCauseFunc
+	over     atomic.Bool   // the nodes have ended: workers take no calls
 	closed   chan struct{} // closed when closeErr is set
 	closeErr error
 
@@ -274,7 +276,7 @@ func (c *Cluster) Ready(wait time.Duration) (bool, error) {
 	return true, c.err
 }
 
-// Close ends the nodes, and returns false if they have not ended after a while. It may be
+// Close ends the nodes and the calls of their workers, and returns false if they have not ended after a while. It may be
 // called again. The node of a process waits until the others of the run close theirs, for as long as
 // these live: rows that it has are read until then. Only calls that all workers make end there, with coord.ErrLeft.
 func (c *Cluster) Close(wait time.Duration) (bool, error) {
@@ -288,7 +290,7 @@ func (c *Cluster) Close(wait time.Duration) (bool, error) {
 				if c.ending.Err() == nil {
 					_ = c.record.Sent(c.err == nil) // the first node writes down what it lacks
 				}
-				c.closeErr = errors.Join(c.end(c.ending), stopped)
+				c.closeErr = errors.Join(c.end(c.ending), stopped, c.endCalls())
 			}
 			c.abandon(nil)
 			c.closeErr = errors.Join(c.closeErr, c.endRecord())
@@ -305,6 +307,30 @@ func (c *Cluster) Close(wait time.Duration) (bool, error) {
 func (c *Cluster) Abandon(reason string, wait time.Duration) (bool, error) {
 	c.abandon(fmt.Errorf("the process closes the cluster out of order: %s", reason))
 	return c.Close(wait)
+}
+
+// endCalls waits for the calls of workers that are under way when the nodes have ended, which ends them: until then they use memory of their callers.
+func (c *Cluster) endCalls() error {
+	c.over.Store(true)
+	ctx, end := context.WithTimeout(context.Background(), closeTime)
+	defer end()
+	c.mu.Lock()
+	made := slices.Clone(c.made)
+	c.mu.Unlock()
+	for _, w := range made {
+		if w == nil {
+			continue
+		}
+		for !w.busy.CompareAndSwap(false, true) { // nobody enters it any more
+			if o := w.aside.Load(); o != nil {
+				o.cancel(godwit.ErrClosed)
+			}
+			if !pause(ctx, time.Millisecond) {
+				return fmt.Errorf("%s: %s has not ended %v after its node: leave its buffers in place", w.name, w.does(), closeTime)
+			}
+		}
+	}
+	return nil
 }
 
 // closeTime is for how long a coordinator waits for nodes that have come to the end to go, and nodes of one process for each other.

@@ -23,6 +23,7 @@ type Worker struct {
 
 	busy  atomic.Bool // a thread is in a call, or a goroutine makes one
 	doing atomic.Pointer[string]
+	aside atomic.Pointer[op] // whose goroutine makes a call; nil: none does
 
 	// Of who is in a call.
 	keys   []godwit.Key // scratch
@@ -42,12 +43,12 @@ type Worker struct {
 // An op is an operation that had not ended when its call returned.
 type op struct {
 	what   string
-	handle godwit.Handle      // of the node's; 0: a goroutine makes the call
-	done   chan struct{}      // closed when the goroutine has ended
-	cancel context.CancelFunc // of the goroutine
-	err    error              // of the goroutine
-	end    func()             // what is left to do when it has succeeded; nil: nothing
-	keys   []godwit.Key       // which the node reads until then
+	handle godwit.Handle           // of the node's; 0: a goroutine makes the call
+	done   chan struct{}           // closed when the goroutine has ended
+	cancel context.CancelCauseFunc // of the goroutine
+	err    error                   // of the goroutine
+	end    func()                  // what is left to do when it has succeeded; nil: nothing
+	keys   []godwit.Key            // which the node reads until then
 }
 
 // Flags of a push.
@@ -63,18 +64,45 @@ const (
 )
 
 func (w *Worker) enter(what *string) error {
-	if !w.busy.CompareAndSwap(false, true) {
-		doing := "a call"
-		if d := w.doing.Load(); d != nil {
-			doing = *d
+	if w.busy.CompareAndSwap(false, true) {
+		if !w.cluster.over.Load() {
+			w.doing.Store(what)
+			return nil
 		}
-		return fmt.Errorf("%s: %s: %w by %s of another thread, or one that was not waited for", w.name, *what, ErrBusy, doing)
+		w.leave()
 	}
-	w.doing.Store(what)
-	return nil
+	if w.cluster.over.Load() {
+		return fmt.Errorf("%s: %s: %w", w.name, *what, godwit.ErrClosed)
+	}
+	return fmt.Errorf("%s: %s: %w by %s of another thread, or one that was not waited for", w.name, *what, ErrBusy, w.does())
+}
+
+// does returns the name of the call that is in the worker.
+func (w *Worker) does() string {
+	if d := w.doing.Load(); d != nil {
+		return *d
+	}
+	return "a call"
 }
 
 func (w *Worker) leave() { w.busy.Store(false) }
+
+// enterAfter enters a call, when one that a goroutine makes has ended. It reports whether that was so after a while, and how much of
+// that is left.
+func (w *Worker) enterAfter(what *string, wait time.Duration) (entered bool, left time.Duration, err error) {
+	if w.enter(what) == nil {
+		return true, wait, nil
+	}
+	begin := time.Now()
+	if o := w.aside.Load(); o != nil && !within(o.done, wait) {
+		return false, 0, nil
+	}
+	if wait > 0 {
+		wait = max(wait-time.Since(begin), 0)
+	}
+	err = w.enter(what)
+	return err == nil, wait, err
+}
 
 var (
 	pull, push, set, localize = "pull", "push", "set", "localize"
@@ -529,7 +557,8 @@ func (w *Worker) find(id uint64) (*op, error) {
 // beside has a goroutine make a call. The caller is in the worker, which the goroutine leaves.
 func (w *Worker) beside(what string, wait time.Duration, end func(), call func(context.Context) error) (uint64, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	o := &op{what: what, done: make(chan struct{}), cancel: func() { cancel(errCancelled) }, end: end}
+	o := &op{what: what, done: make(chan struct{}), cancel: cancel, end: end}
+	w.aside.Store(o)
 	go func() {
 		defer func() {
 			if p := recover(); p != nil {
@@ -537,6 +566,7 @@ func (w *Worker) beside(what string, wait time.Duration, end func(), call func(c
 			}
 			cancel(nil)
 			w.leave()
+			w.aside.CompareAndSwap(o, nil)
 			close(o.done)
 		}()
 		o.err = call(ctx)
@@ -554,7 +584,7 @@ func (o *op) result() error {
 	return o.err
 }
 
-// Wait waits for an operation, and reports whether it is over. It is forgotten then.
+// Wait waits for an operation, and reports whether it is over. It is forgotten then. With ErrBusy it is not over, and goes on.
 func (w *Worker) Wait(id uint64, wait time.Duration) (bool, error) {
 	o, err := w.find(id)
 	if err != nil {
@@ -566,10 +596,11 @@ func (w *Worker) Wait(id uint64, wait time.Duration) (bool, error) {
 			err = o.result()
 		}
 	} else {
-		if err := w.enter(&waiting); err != nil {
-			return false, err
+		entered, left, busy := w.enterAfter(&waiting, wait)
+		if !entered {
+			return false, busy
 		}
-		over, err = w.await(o, wait)
+		over, err = w.await(o, left)
 		w.leave()
 	}
 	if over {
@@ -579,14 +610,14 @@ func (w *Worker) Wait(id uint64, wait time.Duration) (bool, error) {
 }
 
 // Cancel gives an operation up. Its buffers are free when it returns; a push may have taken
-// effect for some rows. It returns nil if the operation had succeeded.
+// effect for some rows. It returns nil if the operation had succeeded, and ErrBusy, with nothing given up, while the worker is in use.
 func (w *Worker) Cancel(id uint64) error {
 	o, err := w.find(id)
 	if err != nil {
 		return err
 	}
 	if o.handle == 0 {
-		o.cancel()
+		o.cancel(errCancelled)
 		<-o.done
 		w.forget(id)
 		return o.result()
