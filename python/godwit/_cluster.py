@@ -182,7 +182,10 @@ class Handle:
         return not self._cell.value
 
     def wait(self, timeout: float | None = None) -> Any:
-        """Waits, and returns the values of a pull. After ``timeout`` seconds it raises TimeoutError, and the operation goes on."""
+        """Waits, and returns the values of a pull. After ``timeout`` seconds it raises TimeoutError, and the operation goes on.
+
+        So it does after a BusyError, which comes while another thread uses the worker.
+        """
         op = self._cell.value
         if not op:
             return self._result
@@ -195,6 +198,9 @@ class Handle:
                 left -= ms / 1000
                 if left <= 0 or ms == 0:
                     raise TimeoutError(f"the operation has not ended after {timeout} s")
+        if said[0] == _lib.BUSY:  # it goes on, and uses its buffers
+            said.clear()
+            library.fail(_lib.BUSY)
         self._over()
         library.check(said[0])
         return self._result
@@ -240,6 +246,7 @@ class Worker:
         self._library = cluster._library
         self._clock = 0
         self._later: list[Handle] = []  # pushes that are waited for later
+        self._advanced = 0  # groups in which the step has been counted that is not in all yet
 
     def _of(self, table: Table) -> tuple[_Group, int]:
         if not isinstance(table, Table):
@@ -293,6 +300,14 @@ class Worker:
         )
         return out, distinct[: found.value], where
 
+    def _use(self, call: Callable[..., int], *arguments: Any) -> int:
+        """Makes a call of the library, and returns its result. Where a push that is waited for later has the worker, as it waits for room, that is waited for now."""
+        code = call(*arguments)
+        if code == _lib.BUSY and self._later:
+            self._settle()
+            code = call(*arguments)
+        return self._library.check(code)
+
     def _do(self, call: Callable[..., int], id: int, keep: tuple[Any, ...], result: Any, *arguments: Any) -> Any:
         """Makes a call of the library, waits for the operation that it may leave, and returns the result.
 
@@ -300,10 +315,9 @@ class Worker:
         """
         handle = Handle(self, id, keep, result)
         try:
-            code = call(id, *arguments, _lib.SLICE_MS, ctypes.addressof(handle._cell))
+            code = self._use(call, id, *arguments, _lib.SLICE_MS, ctypes.addressof(handle._cell))
             if code == 0:
                 return result
-            self._library.check(code)
             return handle.wait()
         except BaseException:
             handle._give_up()
@@ -313,7 +327,7 @@ class Worker:
         """Makes a call of the library, and returns what stands for the operation that it may leave."""
         handle = Handle(self, id, keep, result)
         try:
-            self._library.check(call(id, *arguments, 0, ctypes.addressof(handle._cell)))
+            self._use(call, id, *arguments, 0, ctypes.addressof(handle._cell))
             return handle
         except BaseException:
             handle._give_up()
@@ -342,13 +356,7 @@ class Worker:
         in_order = not self.cluster._alone and self._in_order(self._of(table)[1])
         if self._later and not in_order and any(h.table is table for h in self._later):
             self._settle()
-        try:
-            handle = self._begin(*self._push(table, rows, values, rate, scale, sum, True))
-        except BusyError:  # by a push that waits for room
-            if not self._later:
-                raise
-            self._settle()
-            handle = self._begin(*self._push(table, rows, values, rate, scale, sum, True))
+        handle = self._begin(*self._push(table, rows, values, rate, scale, sum, True))
         if not handle.done:
             handle.table, handle.in_order = table, in_order
             self._later.append(handle)
@@ -356,7 +364,7 @@ class Worker:
                 self._settle(len(self._later) - 1)
 
     def _in_order(self, id: int) -> bool:
-        return self._library.check(self._library.in_order(id)) == 1
+        return self._use(self._library.in_order, id) == 1
 
     def _settle(self, but: int = 0) -> None:
         """Waits for what was pushed to be waited for later, but for so many of the last pushes."""
@@ -439,7 +447,7 @@ class Worker:
         group, id = self._of(table)
         rows = _buffers.rows(rows)
         start, end = self._clocks(group, start, end)
-        self._library.check(self._library.intent(id, table._index, _buffers.address(rows), _buffers.size(rows), start, end))
+        self._use(self._library.intent, id, table._index, _buffers.address(rows), _buffers.size(rows), start, end)
 
     def prepare_sample(self, sampler: Sampler, n: int, start: int | None = None, end: int | None = None) -> Sample:
         """Announces that the worker will take n rows of a sampler while its clock is in start … end-1: in the next step if neither is given.
@@ -448,7 +456,7 @@ class Worker:
         """
         group, id = self._of(sampler.table)
         start, end = self._clocks(group, start, end)
-        return Sample(sampler, self._library.check(self._library.prepare_sample(id, sampler._index, _whole("prepare_sample: n", n, 0, 2**31 - 1), start, end)))
+        return Sample(sampler, self._use(self._library.prepare_sample, id, sampler._index, _whole("prepare_sample: n", n, 0, 2**31 - 1), start, end))
 
     def pull_sample(self, sample: Sample, n: int) -> tuple[Any, Any]:
         """Draws the next n rows of a sample, and returns them and their values, as arrays."""
@@ -466,7 +474,7 @@ class Worker:
     def finish_sample(self, sample: Sample) -> None:
         """Discards the rest of a sample."""
         _, id = self._of(sample.sampler.table)
-        self._library.check(self._library.finish_sample(id, sample._id))
+        self._use(self._library.finish_sample, id, sample._id)
 
     def _clocks(self, group: _Group, start: int | None, end: int | None) -> tuple[int, int]:
         """Returns the clocks of a group's worker for those that were given."""
@@ -479,8 +487,11 @@ class Worker:
 
     def advance(self) -> int:
         """Raises the worker's clock by one and returns it: a step is done."""
-        for group in self.cluster._groups:
-            self._library.check(self._library.advance(group.workers[self.index]))
+        groups = self.cluster._groups
+        while self._advanced < len(groups):  # after an error: those that are left
+            self._use(self._library.advance, groups[self._advanced].workers[self.index])
+            self._advanced += 1
+        self._advanced = 0
         self._clock += 1
         return self._clock
 
@@ -496,7 +507,7 @@ class Worker:
             raise ArgumentError(f"bound_age({steps}): want 0 (none) or more steps")
         self.cluster.start()
         for group in self.cluster._groups:
-            self._library.check(self._library.bound_age(group.workers[self.index], steps))
+            self._use(self._library.bound_age, group.workers[self.index], steps)
 
     @property
     def clock(self) -> int:

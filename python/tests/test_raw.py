@@ -406,3 +406,61 @@ def test_a_table_with_quotes_in_its_name_keeps_no_other_from_beginning(cluster):
     with pytest.raises(errors.ArgumentError, match="none"):
         cluster.worker.pull(good, [1])
     assert cluster.worker.pull(good, [1]).tolist() == [[0, 0]]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda w, t: w.advance(),
+        lambda w, t: w.intent(t, [1]),
+        lambda w, t: w.bound_age(3),
+        lambda w, t: w._push_later(t, [1], np.ones((1, 1), np.float32), 0.0, 1.0, False),
+        lambda w, t: w.pull_async(t, [1]).wait(),
+    ],
+    ids=["advance", "intent", "bound_age", "push", "pull"],
+)
+def test_what_is_waited_for_later_is_in_nobodys_way(call):
+    with godwit.Cluster(workers=2, nodes=2) as c:
+        t = c.table("t", 10, 1)
+        c.start()
+        w, others = c.worker, c.workers[1:]
+        h = w._begin(c._library.barrier, t._open().workers[0], (), None)  # stands for a push that waits for room: it has the worker
+        h.in_order = True
+        w._later.append(h)
+        threads = [threading.Timer(0.02, other.barrier) for other in others]
+        for th in threads:
+            th.start()
+        try:
+            call(w, t)
+            assert h.done
+        finally:
+            for th in threads:
+                th.join()
+
+
+def test_a_wait_that_finds_the_worker_in_use_leaves_the_operation(monkeypatch):
+    with godwit.Cluster(nodes=2, policy="static") as c:
+        t = c.table("t", 20_000, 8, init=godwit.uniform(3, 3))
+        c.start()
+        h = c.worker.pull_async(t, np.arange(20_000))
+        with monkeypatch.context() as m:
+            m.setattr(c._library, "wait", lambda *_: -7)  # as while another thread has the worker
+            with pytest.raises(errors.BusyError):
+                h.wait()
+        assert not h.done
+        assert (h.wait() == 3).all() and h.done
+
+
+def test_a_step_is_counted_once_in_all_tables(cluster, monkeypatch):
+    w = cluster.worker
+    for name in "ab":  # which begin one after the other
+        w.pull(cluster.table(name, 10, 1), [1])
+    first, second = (g.workers[0] for g in cluster._groups)
+    with monkeypatch.context() as m:
+        real = cluster._library.advance
+        m.setattr(cluster._library, "advance", lambda id: -7 if id == second else real(id))  # as while another thread has the worker
+        with pytest.raises(errors.BusyError):
+            w.advance()
+    assert w.clock == 0
+    assert w.advance() == 1
+    assert [cluster._library.clock(id) for id in (first, second)] == [1, 1]
