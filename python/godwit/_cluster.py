@@ -21,6 +21,7 @@ from .errors import ArgumentError, BusyError, ClosedError, NodeLostError
 
 _MOST = 3.4028234663852886e38  # finite, as float32
 _LEVELS, _DISTRIBUTIONS = ("iid", "bounded", "long-term", "best-effort"), ("uniform", "log_uniform")
+_DROP_MS = 10_000  # for the end of nodes that were not closed
 LATER = 4  # pushes of a table that may be under way where accesses take effect in their order
 
 
@@ -120,6 +121,7 @@ class _Group:
     def __init__(self, library: _lib.Library, config: dict[str, Any], tables: list[Table], bases: list[int], launch: _launch.Launch | None, trace: str = "", complete: Callable[[], None] = lambda: None) -> None:
         """All ranks have to begin them. complete is called now and then meanwhile: it raises if another rank has closed its cluster."""
         self.library = library
+        self._mine = False  # all nodes of the run are in this process, and are there
         complete()
         if launch is not None:
             number = launch.number()
@@ -147,7 +149,16 @@ class _Group:
             if launch is not None and not isinstance(e, Exception):  # an interrupt of this rank alone: the others form a group of this number
                 _launch.Launch.formed = number
             raise
+        self._mine = launch is None
         self.workers = [library.check(library.worker(self.id, i)) for i in range(len(bases))]
+
+    def __del__(self) -> None:
+        """Ends nodes that nobody can reach any more, and nobody has closed. Other processes of a run would take it for the end of this one."""
+        if self._mine:
+            try:
+                self.library.close(self.id, _DROP_MS)
+            except Exception:  # at the interpreter's end
+                pass
 
     def stats(self) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(_lib.text(self.library, self.library.stats, self.id))

@@ -138,6 +138,19 @@ def test_the_interpreter_ends_whatever_is_open(run, how):
     assert code == 0 and (err == "" or how == "daemon")  # whose thread gets an error
 
 
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_a_cluster_that_nobody_has_any_more_ends(nodes):
+    c = godwit.Cluster(nodes=nodes)
+    h = c.worker.pull_async(c.table("t", 1000, 2), ROWS[:1000])
+    library, id = c._library, c._groups[0].id
+    del c
+    gc.collect()
+    assert h.wait().shape == (1000, 2)  # who waits for it has it
+    del h
+    gc.collect()
+    assert library.ready(id, 0) == -4
+
+
 def test_other_threads_go_on_while_one_waits(run):
     code, out, err = run(
         """
