@@ -176,6 +176,10 @@ func TestMistakesAreToldByTheirCode(t *testing.T) {
 	_, noWorker := c.Worker(1)
 	_, noJSON := Open([]byte("{"))
 	_, unknown := Open([]byte(`{"wrkers":1}`))
+	_, follows := Open([]byte(`{"tables":[{"name":"a","rows":1,"dim":1}]} {"seed":3}`))
+	_, noUTF8 := Open([]byte("{\"tables\":[{\"name\":\"\xff\",\"rows\":1,\"dim\":1}]}"))
+	_, noNumber := w.Save([]byte(`{"place":"folder"}`), nil, 0)
+	_, misspelt := w.Save([]byte(`{"place":"folder","number":1,"kep":2}`), nil, 0)
 	_, noRule := Open([]byte(`{"tables":[{"name":"a","rows":1,"dim":1,"rule":"sgd"}]}`))
 	_, noInit := Open([]byte(`{"tables":[{"name":"a","rows":1,"dim":1,"init":{"kind":"uniform","a":2,"b":1}}]}`))
 	_, noRows := Open([]byte(`{"tables":[{"name":"a","rows":0,"dim":1}]}`))
@@ -187,6 +191,7 @@ func TestMistakesAreToldByTheirCode(t *testing.T) {
 		"no table": {noTable, Argument, "table 2"}, "negative": {negative, KeyRange, "row -1 at position 0"}, "high": {high, KeyRange, `"rated" has rows 0 … 499`},
 		"short": {short, Length, "3 floats"}, "flags": {flags, Argument, "0x4"}, "no rate": {noRate, Argument, "rate 1"}, "bad rate": {badRate, Argument, "NaN"},
 		"closed": {closed, Closed, "12345"}, "no worker": {noWorker, Argument, "worker 1"}, "no JSON": {noJSON, Argument, "JSON"}, "unknown": {unknown, Argument, "wrkers"},
+		"follows": {follows, Argument, "follows"}, "no UTF-8": {noUTF8, Argument, `\xff`}, "no number": {noNumber, Argument, "number"}, "misspelt": {misspelt, Argument, "kep"},
 		"no rule": {noRule, Argument, "learning rate"}, "no init": {noInit, Argument, "uniform"}, "no rows": {noRows, Argument, "0 rows"},
 	} {
 		if x.err == nil || CodeOf(x.err) != x.code || !strings.Contains(x.err.Error(), x.text) {

@@ -1,7 +1,6 @@
 package capi
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -153,10 +152,8 @@ type Cluster struct {
 // Open begins to start the nodes of a cluster. Ready waits for them.
 func Open(config []byte) (*Cluster, error) {
 	var cfg Config
-	d := json.NewDecoder(bytes.NewReader(config))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&cfg); err != nil {
-		return nil, wrong("the configuration is not the JSON that it should be: %v", err)
+	if err := decode(config, &cfg, "the configuration"); err != nil {
+		return nil, err
 	}
 	c := &Cluster{nodes: max(cfg.Nodes, 1), workers: max(cfg.Workers, 1), opened: make(chan struct{}), closed: make(chan struct{}), notes: make(chan note, 64)}
 	if cfg.Nodes < 0 || c.nodes > 64 || cfg.Workers < 0 || c.workers > 1<<12 {

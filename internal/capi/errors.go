@@ -1,9 +1,13 @@
 package capi
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"unicode/utf8"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
@@ -58,6 +62,25 @@ func CodeOf(err error) Code {
 
 func wrong(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", errArgument, fmt.Sprintf(format, args...))
+}
+
+// decode reads JSON of the caller's, all of which it must know: a misspelt name would be skipped, and a byte that is no UTF-8 replaced.
+func decode(text []byte, x any, what string) error {
+	if !utf8.Valid(text) {
+		return wrong("%s is not UTF-8: %q", what, text)
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	err := d.Decode(x)
+	if err == nil {
+		if _, more := d.Token(); more != io.EOF {
+			err = errors.New("something follows it")
+		}
+	}
+	if err != nil {
+		return wrong("%s is not the JSON that it should be: %v", what, err)
+	}
+	return nil
 }
 
 // BadBuffer is the error of a buffer that is missing, or cannot be so long.

@@ -1,9 +1,7 @@
 package capi
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -69,10 +67,8 @@ func (c *Cluster) members(self int) []record.Member {
 // and warning may be set.
 func (c *Cluster) Note(event []byte) error {
 	var e record.Event
-	d := json.NewDecoder(bytes.NewReader(event))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&e); err != nil {
-		return wrong("the event is not the JSON that it should be: %v", err)
+	if err := decode(event, &e, "the event"); err != nil {
+		return err
 	}
 	if e.Start != nil || e.End != nil || e.Checkpoint != "" || e.Stopping != "" {
 		return wrong("an event tells of an epoch, an evaluation or a warning")

@@ -34,10 +34,13 @@ var saving = "save"
 // process is used meanwhile. The leader's state becomes part of it.
 func (w *Worker) Save(config, state []byte, wait time.Duration) (uint64, error) {
 	var s Saving
-	if err := json.Unmarshal(config, &s); err != nil || s.Place == "" || s.Keep < 0 {
-		return 0, wrong("%s: save: %q does not say where to, want {\"place\": \"folder\", \"number\": 1}", w.name, config)
+	if err := decode(config, &s, "what save is told"); err != nil {
+		return 0, fmt.Errorf("%s: save: %w", w.name, err)
 	}
 	c := w.cluster
+	if s.Place == "" || s.Keep < 0 || s.Number == 0 && c.rank == 0 {
+		return 0, wrong("%s: save: %q does not say where to, want {\"place\": \"folder\", \"number\": 1}", w.name, config)
+	}
 	leave, err := c.enterAll(&saving)
 	if err != nil {
 		return 0, err
