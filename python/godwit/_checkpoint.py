@@ -136,4 +136,13 @@ def place_of(place: Any) -> str:
     text = os.fspath(place)
     if not isinstance(text, str) or not text:
         raise ArgumentError(f"a place is {place!r}, want the path of a folder")
+    return utf8("a place", text)
+
+
+def utf8(what: str, text: str) -> str:
+    """Returns a text, unless it has bytes that are no UTF-8, as Python writes those of file names: the library would replace them."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ArgumentError(f"{what} is {text!r}, which is not UTF-8") from None
     return text

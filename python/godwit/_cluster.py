@@ -565,7 +565,7 @@ class Cluster:
         self._library = _lib.load()
         self._alone = nodes == 1 and self.world == 1  # there is no other node
         self._config = {"nodes": nodes, "workers": workers, "seed": seed, "policy": policy}
-        self._trace = os.fspath(trace or os.environ.get("GODWIT_TRACE") or "")
+        self._trace = _checkpoint.utf8("trace", os.fsdecode(trace or os.environ.get("GODWIT_TRACE") or ""))
         self._tables: dict[str, Table] = {}
         self._waiting: list[Table] = []
         self._unprepared: list[Table] = []  # have begun, and something is left to be done to rows of some
@@ -599,6 +599,7 @@ class Cluster:
             raise ClosedError(f"table {name!r}: the cluster is closed")
         if not isinstance(name, str) or not name or name in self._tables:
             raise ArgumentError(f"a table is called {name!r}, want a name that no other table of the cluster has")
+        _checkpoint.utf8("the name of a table", name)
         sizes = [_whole(f"table {name!r}: {what}", x, 1, high) for what, x, high in (("rows", rows, 2**48), ("dim", dim, 2**20 - 1))]
         if not isinstance(rule, str):
             raise ArgumentError(f"table {name!r}: rule={rule!r}, want the name of a rule, such as 'adagrad(lr=0.1)'")

@@ -464,3 +464,11 @@ def test_a_step_is_counted_once_in_all_tables(cluster, monkeypatch):
     assert w.clock == 0
     assert w.advance() == 1
     assert [cluster._library.clock(id) for id in (first, second)] == [1, 1]
+
+
+def test_texts_that_are_not_utf8_are_not_changed(cluster, tmp_path):
+    cluster.worker.pull(cluster.table("t", 10, 1), [1])
+    text = str(tmp_path / "\udcff")
+    for call in (lambda: cluster.table(text, 10, 1), lambda: cluster.save(text), lambda: godwit.load(text), lambda: godwit.Cluster(trace=text)):
+        with pytest.raises(errors.ArgumentError, match=r"\\udcff', which is not UTF-8"):
+            call()
