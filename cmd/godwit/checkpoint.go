@@ -47,10 +47,10 @@ type checkpointUse struct {
 	keep int
 }
 
-func (u *checkpointUse) output(cmd *cobra.Command) {
+func (u *checkpointUse) output() cli.Group {
 	g := cli.NewGroup("Output")
 	g.BoolVar(&u.json, "json", false, "print JSON, an object a line")
-	cli.AddGroups(cmd, g)
+	return g
 }
 
 // on makes the function of a command with one argument.
@@ -72,7 +72,7 @@ manifest. If the manifest of one is damaged, the others are listed, and it is an
 		Args:    cobra.ExactArgs(1),
 		RunE:    on(u.ls),
 	}
-	u.output(cmd)
+	cli.AddGroups(cmd, u.output())
 	return cmd
 }
 
@@ -141,7 +141,7 @@ for nothing.
 		Args: cobra.ExactArgs(1),
 		RunE: on(u.verify),
 	}
-	u.output(cmd)
+	cli.AddGroups(cmd, u.output())
 	return cmd
 }
 
@@ -178,7 +178,7 @@ func showCommand() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE:    on(u.show),
 	}
-	u.output(cmd)
+	cli.AddGroups(cmd, u.output())
 	return cmd
 }
 
@@ -263,8 +263,7 @@ refused (exit code 3) while a run writes there; such a run prunes by itself.
 	}
 	g := cli.NewGroup("Checkpoints")
 	g.IntVar(&u.keep, "keep", 3, "`number` of checkpoints to keep, the last ones; the best one is kept too")
-	cli.AddGroups(cmd, g)
-	u.output(cmd)
+	cli.AddGroups(cmd, g, u.output())
 	return cmd
 }
 

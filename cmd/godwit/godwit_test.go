@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/godwit-ps/godwit/coord/etcd/server"
 	"github.com/godwit-ps/godwit/job"
@@ -380,6 +381,27 @@ func TestAHelpListsExitCodesOnce(t *testing.T) {
 			t.Errorf("the help of %s has other exit codes than its own:\n%s", name, out)
 		}
 	}
+}
+
+func TestAHelpListsEachFlagOfItsCommand(t *testing.T) {
+	t.Parallel()
+	var each func(*cobra.Command)
+	each = func(cmd *cobra.Command) {
+		var out bytes.Buffer
+		cmd.SetOut(&out)
+		if err := cmd.Help(); err != nil {
+			t.Error(err)
+		}
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden && f.Name != "help" && !strings.Contains(out.String(), " --"+f.Name+" ") {
+				t.Errorf("the help of %q has no --%s:\n%s", cmd.CommandPath(), f.Name, &out)
+			}
+		})
+		for _, c := range cmd.Commands() {
+			each(c)
+		}
+	}
+	each(root())
 }
 
 func TestAMissingGraphIsNamed(t *testing.T) {
