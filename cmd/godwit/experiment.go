@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -64,7 +65,7 @@ constants are charged. --costs takes what "godwit bench --costs" measured.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				_, err := fmt.Fprint(cmd.OutOrStdout(), list.String())
-				return err
+				return ranErr(err)
 			}
 			return e.run(cmd, args[0])
 		},
@@ -116,6 +117,9 @@ func (e *experiments) useful(cmd *cobra.Command, name string) error {
 			return fmt.Errorf("--%s: %s has no use for it", flag, name)
 		}
 	}
+	if len(e.nodes) > 1 && !slices.Contains([]string{"scaling", "sketch", "best"}, name) {
+		return fmt.Errorf("--nodes %s: %s takes one number", strings.Trim(fmt.Sprint(e.nodes), "[]"), name)
+	}
 	for _, flag := range simulation {
 		if e.real && cmd.Flags().Changed(flag) {
 			return fmt.Errorf("--%s is for simulated nodes: leave it or --real out", flag)
@@ -133,6 +137,9 @@ func (e *experiments) run(cmd *cobra.Command, name string) error {
 	}
 	if e.step < 0 || min(e.choice.Epochs, e.cores, e.seeds, e.budget) < 0 {
 		return fmt.Errorf("--step %v, --epochs %d, --cores %d, --seeds %d, --budget %d: want more than 0", e.step, e.choice.Epochs, e.cores, e.seeds, e.budget)
+	}
+	if e.parallel < 1 {
+		return fmt.Errorf("--parallel %d: want at least 1", e.parallel)
 	}
 	e.choice.Calls, e.choice.Search, e.choice.Given = experiment.Calls(e.calls), name == "best", e.data != ""
 	l, err := experiment.NewLab(e.choice)
@@ -164,6 +171,14 @@ func (e *experiments) run(cmd *cobra.Command, name string) error {
 		}
 		l.Policies = append(l.Policies, p)
 	}
+	if err := l.Check(name); err != nil { // before costs are measured, for a minute
+		return err
+	}
+	if e.out != "" { // … and before what takes hours has no place
+		if err := os.MkdirAll(e.out, 0o755); err != nil {
+			return cli.Failed(fmt.Errorf("--out: %w", err))
+		}
+	}
 	began := time.Now()
 	l.Progress = func(what string) {
 		fmt.Fprintf(os.Stderr, "%s: %6.1f s: %s\n", name, time.Since(began).Seconds(), what)
@@ -186,10 +201,7 @@ func (e *experiments) run(cmd *cobra.Command, name string) error {
 	case err != nil:
 		return cli.Failed(err)
 	}
-	if err := e.show(cmd, r); err != nil {
-		return cli.Failed(err)
-	}
-	return nil
+	return ranErr(e.show(cmd, r))
 }
 
 // calibrate measures what simulated nodes are charged.
@@ -228,15 +240,17 @@ func readCosts(file string) (c bench.Costs, err error) {
 	return c, nil
 }
 
+// show prints the report, also where its files cannot be written.
 func (e *experiments) show(cmd *cobra.Command, r *experiment.Report) error {
-	if e.out != "" {
-		files, err := r.Save(e.out)
-		if err != nil {
-			return err
-		}
+	err := e.print(cmd, r)
+	if e.out == "" {
+		return err
+	}
+	files, failed := r.Save(e.out)
+	if failed == nil {
 		fmt.Fprintln(os.Stderr, "wrote", strings.Join(files, ", "))
 	}
-	return e.print(cmd, r)
+	return errors.Join(err, failed)
 }
 
 func (e *experiments) print(cmd *cobra.Command, r *experiment.Report) error {

@@ -35,6 +35,28 @@ func TestExperimentPrintsWhatItMeasured(t *testing.T) {
 	}
 }
 
+func TestWhatWasMeasuredIsPrintedThoughItsFilesCannotBeWritten(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "timing.csv"), 0o755); err != nil { // in the place of the file
+		t.Fatal(err)
+	}
+	out, err := exec.Command(binary, "experiment", "timing", "--quick", "--step", "50us", "--json", "--out", dir).Output()
+	var exit *exec.ExitError
+	var r experiment.Report
+	if !errors.As(err, &exit) || exit.ExitCode() != cli.Failure || json.Unmarshal(out, &r) != nil || len(r.Rows) == 0 {
+		t.Errorf("%v: %s", err, out)
+	}
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := root()
+	cmd.SetArgs([]string{"experiment", "timing", "--quick", "--step", "50us", "--out", file})
+	if err := cmd.Execute(); cli.ExitCode(err) != cli.Failure || !strings.Contains(err.Error(), "--out: ") {
+		t.Errorf("a file as the folder: %v", err)
+	}
+}
+
 func TestBestFindsSettingsAndSaysWhetherAdaptiveIsBehind(t *testing.T) {
 	args := []string{"experiment", "best", "--quick", "--task", "sketch", "--nodes", "2", "--budget", "6", "--step", "10us"}
 	out, err := exec.Command(binary, append(args, "--json")...).Output()
@@ -94,6 +116,12 @@ func TestCostsThatCannotBeReadAreWrongUsage(t *testing.T) {
 		"no policies":   {"experiment", "delay", "--policies", "static"},
 		"no tasks":      {"experiment", "timing", "--task", "mf"},
 		"real steps":    {"experiment", "sketch", "--real", "--step", "1ms"},
+		"parallel":      {"experiment", "scaling", "--parallel", "0"},
+		"data of skew":  {"experiment", "skew", "--data", dir},
+		"one node":      {"experiment", "techniques", "--nodes", "1"},
+		"numbers":       {"experiment", "techniques", "--nodes", "2,4"},
+		"no real nodes": {"experiment", "scaling", "--real"},
+		"single keys":   {"experiment", "best", "--real", "--calls", "single"},
 	} {
 		cmd := root()
 		cmd.SetArgs(args)

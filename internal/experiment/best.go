@@ -34,9 +34,6 @@ type Over struct {
 
 // best searches the best setting of each other policy and sets adaptive beside them: with the defaults, and with the best program.
 func best(ctx context.Context, l *Lab, r *Report) error {
-	if l.Real != nil && l.Calls == Single {
-		return errors.New("experiment: best makes calls of single keys on simulated nodes only")
-	}
 	r.columns, r.Calls = compared, l.Calls
 	r.Goal = fmt.Sprintf("the quality of one node after its last epoch (a row each), worse by %.0f %% at the most; %d epochs of search a policy", 100*tolerance, l.Budget)
 	nodes := slices.DeleteFunc(slices.Clone(l.Nodes), func(n int) bool { return n < 2 })

@@ -140,8 +140,10 @@ func (l *Lab) check() error {
 	switch {
 	case l.Task == nil:
 		return errors.New("experiment: no task")
-	case l.Epochs < 1 || l.Evaluated < 1 || l.Workers < 1 || l.Most < 2 || l.Keys < 1 || l.Accesses < 1:
-		return fmt.Errorf("experiment: %d epochs, %d items to evaluate on, %d workers a node, %d keys, %d accesses, want at least 1 of each, and %d nodes, want at least 2", l.Epochs, l.Evaluated, l.Workers, l.Keys, l.Accesses, l.Most)
+	case l.Epochs < 1 || l.Evaluated < 1 || l.Workers < 1 || l.Keys < 1 || l.Accesses < 1:
+		return fmt.Errorf("experiment: %d epochs, %d items to evaluate on, %d workers a node, %d keys, %d accesses, want at least 1 of each", l.Epochs, l.Evaluated, l.Workers, l.Keys, l.Accesses)
+	case l.Most < 2:
+		return fmt.Errorf("experiment: %d nodes, want at least 2, which are compared with one", l.Most)
 	case len(l.Nodes) == 0 || slices.Min(l.Nodes) < 1:
 		return errors.New("experiment: scaling wants numbers of nodes, each at least 1")
 	case len(l.Exponents) == 0:

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -80,22 +81,39 @@ type Report struct {
 	plots   []Plot
 }
 
+// index is the place of an experiment; -1 if there is none of the name.
+func index(name string) int {
+	return slices.IndexFunc(experiments, func(e experiment) bool { return e.name == name })
+}
+
+// Check says why an experiment cannot be run on the lab, as far as that can be known without reading data.
+func (l *Lab) Check(name string) error {
+	i := index(name)
+	if i < 0 {
+		return fmt.Errorf("experiment: no experiment %q, there are %s", name, strings.Join(Names(), ", "))
+	}
+	if err := l.check(); err != nil {
+		return err
+	}
+	if l.Real != nil && !experiments[i].real {
+		return fmt.Errorf("experiment: %s is simulated only", name)
+	}
+	if name == "best" && l.Real != nil && l.Calls == Single {
+		return errors.New("experiment: best makes calls of single keys on simulated nodes only")
+	}
+	if _, ok := l.Task.(task.Generated); name == "skew" && (l.Data != "" || !ok) {
+		return fmt.Errorf("experiment: skew generates its data, and cannot use those in %q, nor those of a task that has one kind only", l.Data)
+	}
+	return nil
+}
+
 // Run runs an experiment. With an error it returns what was measured before.
 func Run(ctx context.Context, name string, l Lab) (*Report, error) {
 	l.telling = new(sync.Mutex)
-	i := slices.IndexFunc(experiments, func(e experiment) bool { return e.name == name })
-	if i < 0 {
-		return nil, fmt.Errorf("experiment: no experiment %q, there are %s", name, strings.Join(Names(), ", "))
-	}
-	if err := l.check(); err != nil {
+	if err := l.Check(name); err != nil {
 		return nil, err
 	}
-	if l.Real != nil && !experiments[i].real {
-		return nil, fmt.Errorf("experiment: %s is simulated only", name)
-	}
-	if _, ok := l.Task.(task.Generated); name == "skew" && (l.Data != "" || !ok) {
-		return nil, fmt.Errorf("experiment: skew generates its data, and cannot use those in %q, nor those of a task that has one kind only", l.Data)
-	}
+	i := index(name)
 	if experiments[i].seeds {
 		r := &Report{Name: name, Seed: l.Seed, Seeds: max(1, l.Seeds), Step: l.Step, Costs: l.Costs, Cores: l.Cores}
 		return r, experiments[i].run(ctx, &l, r)
