@@ -156,10 +156,11 @@ class W2V(Row):
             for _ in range(words // 20):
                 a, b = rng.integers(groups, size=2)
                 f.write(" ".join(f"g{a if k < 10 else b}w{w}" for k, w in enumerate(popular(rng, per, 20, 0.5))) + "\n")
+        self.hold_out = max(2, words // 250 // 2)  # two steps of 250 words: Godwit trains what gensim does
         return words // 20 * 20
 
     def godwit(self, folder, epochs, threads):
-        return ["w2v", "--data", folder / "text.txt", "--format", "lines", "--min-count", 1, "--subsample", 0, "--epochs", epochs,
+        return ["w2v", "--data", folder / "text.txt", "--format", "lines", "--min-count", 1, "--subsample", 0, "--hold-out", self.hold_out, "--epochs", epochs,
                 "--export", folder / f"w2v-{epochs}"]
 
     def judge(self, folder, out):
@@ -424,11 +425,12 @@ class KGEPyKEEN(KGE):
 
 
 def mrr(facts, e, r):
-    """The mean reciprocal rank of tails among all entities: one scorer for both models."""
+    """The mean reciprocal rank of tails among all entities: one scorer for both models. Of equal scores, and of those that are
+    no numbers, the tail has the last place, so a model that says nothing has a rank near the number of entities."""
     s, p = e[facts[:, 0]], r[facts[:, 1]]
     query = np.concatenate([s[:, :128] * p[:, :128] - s[:, 128:] * p[:, 128:], s[:, :128] * p[:, 128:] + s[:, 128:] * p[:, :128]], 1)
     scores = query @ e.T
-    return float(np.mean(1 / (1 + (scores > scores[np.arange(len(facts)), facts[:, 2], None]).sum(1))))
+    return float(np.mean(1 / (~(scores < scores[np.arange(len(facts)), facts[:, 2], None])).sum(1)))
 
 
 ROWS = {"kge": KGE(), "kge-pykeen": KGEPyKEEN(), "mf": MF(), "lda": LDA(), "w2v": W2V(), "ftrl": FTRL(), "ftrl-xlearn": FTRLxLearn(), "l1": L1(), "sketch": Sketch(), "sketch-c++": SketchCPP()}
@@ -436,15 +438,22 @@ ROWS = {"kge": KGE(), "kge-pykeen": KGEPyKEEN(), "mf": MF(), "lda": LDA(), "w2v"
 CXX = os.environ.get("CXX", "c++")
 
 
+class Failed(Exception):
+    """A process that could not be begun, or that failed."""
+
+
 def timed(args, out):
     """Runs a process; returns the seconds it took and those of processors."""
     begin = time.monotonic()
-    p = subprocess.Popen([str(a) for a in args], stdout=out, stderr=subprocess.PIPE, env=os.environ | {"OMP_NUM_THREADS": str(THREADS)})
+    try:
+        p = subprocess.Popen([str(a) for a in args], stdout=out, stderr=subprocess.PIPE, env=os.environ | {"OMP_NUM_THREADS": str(THREADS)})
+    except OSError as e:
+        raise Failed(f"{args[0]}: {e.strerror}") from e
     said = p.stderr.read()
     _, status, used = os.wait4(p.pid, 0)
     p.returncode = os.waitstatus_to_exitcode(status)
     if p.returncode:
-        sys.exit(f"{' '.join(map(str, args))}\nended with {p.returncode}: {said.decode()[-2000:]}")
+        raise Failed(f"{' '.join(map(str, args))}\nended with {p.returncode}: {said.decode()[-2000:]}")
     return time.monotonic() - begin, used.ru_utime + used.ru_stime
 
 
@@ -526,13 +535,20 @@ def main():
     unknown = [k for k in a.rows.split(",") if k not in ROWS]
     if unknown:
         p.error(f"there is no row {unknown[0]!r}; there are {', '.join(ROWS)}")
-    rows = []
+    if a.runs < 1 or a.threads < 1 or a.scale <= 0:
+        p.error(f"--runs {a.runs}, --threads {a.threads}, --scale {a.scale}: want at least 1 run and thread, and a scale over 0")
+    rows, failed = [], None
     for key in a.rows.split(","):
-        rows.append(compare(key, a))
+        try:
+            rows.append(compare(key, a))
+        except Failed as e:  # what was measured before it is shown
+            failed = f"row {key}: {e}"
+            break
         if a.json:
             print(json.dumps(rows[-1]), flush=True)
-    if not a.json:
+    if rows and not a.json:
         table(rows)
+    sys.exit(failed)
 
 
 if __name__ == "__main__":
