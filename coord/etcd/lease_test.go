@@ -95,7 +95,9 @@ func TestALeaseThatNobodyAnswersSaysSo(t *testing.T) {
 	defer cl.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	err = (&lease{cl: cl, ttl: 300 * time.Millisecond, acked: time.Now()}).keep(ctx)
+	for err = errExpired; errors.Is(err, errExpired) && ctx.Err() == nil; { // a busy machine may not run this process for a part of that time
+		err = (&lease{cl: cl, ttl: 300 * time.Millisecond, acked: time.Now()}).keep(ctx)
+	}
 	if !errors.Is(err, coord.ErrCoordinator) || !strings.Contains(err.Error(), "for 300ms: etcd does not answer") {
 		t.Errorf("got %v, want that etcd does not answer", err)
 	}
