@@ -30,6 +30,7 @@ type fleet struct {
 	hold  chan struct{} // rows are handed over when it is closed; nil: at once
 	held  chan struct{} // gets a word when a node has crossed
 	slow  int           // the only node whose rows are held; -1: all are
+	more  bool          // rows are handed over until they are not taken any more
 	state func(int) *train.State
 
 	concluded chan struct{} // gets a word when the leader has concluded a cut
@@ -52,7 +53,11 @@ func newFleet(t *testing.T, nodes int) *fleet {
 				if f.hold != nil && (f.slow < 0 || f.slow == i) {
 					<-f.hold
 				}
-				return s, sink(0, []uint64{uint64(i)}, []float32{1})
+				end := time.Now().Add(30 * time.Second) // more than enough to be told
+				for err = sink(0, []uint64{uint64(i)}, []float32{1}); f.more && err == nil && time.Now().Before(end); err = sink(0, nil, nil) {
+					time.Sleep(time.Millisecond)
+				}
+				return s, err
 			}})
 		f.owners = append(f.owners, o)
 		f.ended.Go(func() {
@@ -192,15 +197,11 @@ func TestACutAtABoundaryComesFirst(t *testing.T) {
 // Who stops a run does not wait for long: what is not saved by then is given up, and the run ends.
 func TestACutOfARunThatIsStoppedIsGivenUpInTime(t *testing.T) {
 	f := newFleet(t, 2)
-	f.hold = make(chan struct{})
+	f.more = true // until time is over
 	for _, o := range f.owners {
 		o.StopWithin = time.Millisecond
 	}
 	f.start()
-	go func() { // the disk is slow: the rows come only when time is over
-		time.Sleep(50 * time.Millisecond)
-		close(f.hold)
-	}()
 	f.all(func(o *Owner) error { return o.Boundary(t.Context(), &train.State{End: train.Stopped}, o.Taker) })
 	if got := f.finish(); len(got) != 1 || !strings.Contains(got[0], "after 1ms it was not written") {
 		t.Errorf("taken: %q", got)
