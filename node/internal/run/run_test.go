@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
@@ -78,6 +79,7 @@ func TestAConnectionThatEndsWithoutAGoodbyeHasLostItsNode(t *testing.T) {
 func TestAConnectionThatEndsWaitsForABetterReason(t *testing.T) {
 	ss := sessions(t, 2)
 	r := runOf(t, ss[0])
+	r.host.World = patient{r.host.World}
 	r.host.Go(r.Watch)
 	r.host.Go(func() { ss[1].Fail(errors.New("out of cheese")) })
 	r.Lost(1, errors.New("end of file"))
@@ -87,6 +89,13 @@ func TestAConnectionThatEndsWaitsForABetterReason(t *testing.T) {
 	if r.parting.still[1] {
 		t.Error("something may still come over the connection that ended")
 	}
+}
+
+// A patient world is real, other than that who waits for some time does so until what it waits for has come.
+type patient struct{ host.World }
+
+func (w patient) Sleep(_ time.Duration, a, b <-chan struct{}) int {
+	return w.World.Sleep(roomtest.Patience, a, b)
 }
 
 // The first reason counts, and the end of a node that is being closed is nobody's fault.
