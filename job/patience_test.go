@@ -73,17 +73,22 @@ func (s stuckStore) Read(ctx context.Context, name string, off, n int64) (io.Rea
 	return s.Store.Read(ctx, name, off, n)
 }
 
-// A store that does not answer costs checkpoints, and says so, and training goes on.
-func TestAStoreThatDoesNotAnswerIsGivenUp(t *testing.T) {
-	var at func(what, name string) bool
+// stuckAt says where stores at stuck:// do not answer.
+var stuckAt func(what, name string) bool
+
+func init() {
 	checkpoint.RegisterScheme("stuck", func(_ context.Context, u *url.URL) (checkpoint.Store, error) {
 		f, err := checkpoint.OpenFolder(u.Path)
-		return stuckStore{f, func(what, name string) bool { return at(what, name) }}, err
+		return stuckStore{f, func(what, name string) bool { return stuckAt(what, name) }}, err
 	})
+}
+
+// A store that does not answer costs checkpoints, and says so, and training goes on.
+func TestAStoreThatDoesNotAnswerIsGivenUp(t *testing.T) {
 	for _, stuck := range []string{"begin .1.rows", "write .1.rows", "end .1.rows", "end .0.0.section", "end .jsonl", "size .0.rows"} {
 		what, suffix, _ := strings.Cut(stuck, " ")
 		t.Run(stuck, func(t *testing.T) {
-			at = func(w, name string) bool { return w == what && strings.HasSuffix(name, suffix) }
+			stuckAt = func(w, name string) bool { return w == what && strings.HasSuffix(name, suffix) }
 			spec := tiny(2)
 			spec.Options.Epochs = 1
 			spec.Checkpoint = "stuck://" + filepath.Join(t.TempDir(), "runs")
@@ -144,9 +149,9 @@ func TestAStoreThatIsReadAtTheEndIsGivenUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stuck := stuckStore{f, func(string, string) bool { return true }}
-	checkpoint.RegisterScheme("stuckatend", func(context.Context, *url.URL) (checkpoint.Store, error) { return stuck, nil })
-	const place = "stuckatend:///runs"
+	stuckAt = func(string, string) bool { return true }
+	stuck := stuckStore{f, stuckAt}
+	place := "stuck://" + t.TempDir()
 	var said []string
 	cfg := &NodeConfig{saver: &saver{store: stuck}, storePatience: 20 * time.Millisecond, Progress: warnings(&said, func(Event) {})}
 	p := newPart(&Spec{Checkpoint: place}, cfg, "r", time.Now(), nil, nil)

@@ -15,7 +15,10 @@ import (
 	"github.com/godwit-ps/godwit/checkpoint/bucket"
 )
 
-func init() { bucket.Register("mem", nil) }
+func init() {
+	bucket.Register("mem", nil)
+	bucket.Register("nodriver", nil)
+}
 
 // A program registers the schemes whose drivers it links. Then their URLs are places of checkpoints.
 func Example() {
@@ -97,7 +100,6 @@ func TestObjectsAreWholeOrNotThere(t *testing.T) {
 }
 
 func TestURLsAreNotRepeatedInErrors(t *testing.T) {
-	bucket.Register("nodriver", nil)
 	_, err := checkpoint.OpenStore(t.Context(), "nodriver://user:password@host/runs?key=secret")
 	if err == nil || !strings.Contains(err.Error(), "nodriver://host/runs") || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "password") {
 		t.Errorf("the error is %v", err)
