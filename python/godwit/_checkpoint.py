@@ -8,7 +8,7 @@ import os
 from typing import Any
 
 from . import _buffers, _lib
-from .errors import ArgumentError
+from .errors import ArgumentError, RowError
 
 PART = 1 << 16  # rows that are read at a time, so that interrupts are noticed
 
@@ -70,11 +70,29 @@ class Checkpoint:
             raise ArgumentError(f"out has the shape {tuple(out.shape)}, want {(*rows.shape, dim)}")
         flat = rows.reshape(-1)
         at = _buffers.address(out)
+        if len(flat) <= PART:
+            self._part(t, flat, at, dim, parts)
+            return out
+        flat, to = np.asarray(flat), np.asarray(out.detach() if _buffers.is_tensor(out) else out).reshape(len(flat), dim)
+        wrong = np.flatnonzero((flat < 0) | (flat >= t.rows))
+        if len(wrong):
+            raise RowError(f"row {flat[wrong[0]]} at position {wrong[0]}, table {t.name!r} of {self.place} has rows 0 … {t.rows - 1}")
+        # In their order, as each part takes the blocks of the checkpoint between its first row and its last.
+        order = None if (flat[1:] >= flat[:-1]).all() else np.argsort(flat, kind="stable")
         for begin in range(0, len(flat), PART):
-            part = flat[begin : begin + PART]
-            n = len(part)
-            self._library.check(self._library.rows(t._id, t._index, _buffers.address(part), n, at + 4 * begin * dim, n * dim, parts))
+            if order is None:
+                self._part(t, flat[begin : begin + PART], at + 4 * begin * dim, dim, parts)
+                continue
+            some = order[begin : begin + PART]
+            values = np.empty((len(some), dim), np.float32)
+            self._part(t, flat[some], _buffers.address(values), dim, parts)
+            to[some] = values
         return out
+
+    def _part(self, t: SavedTable, rows: Any, at: int, dim: int, parts: int) -> None:
+        """Reads some rows to an address."""
+        n = len(rows)
+        self._library.check(self._library.rows(t._id, t._index, _buffers.address(rows), n, at, n * dim, parts))
 
     def extra(self) -> Any:
         """Returns what was given to save as ``extra``; None: nothing. Only tensors, numbers, texts and containers of them are loaded."""

@@ -1,7 +1,9 @@
 """What is saved of models and optimizers, and goes on from there."""
 
+import ctypes
 import io
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -365,3 +367,25 @@ def test_what_would_not_be_loaded_is_not_saved(tmp_path):
         with pytest.raises(ValueError, match=r"load would not read.*: pathlib[^ ]*$"):
             c.save(tmp_path, {"place": tmp_path})
         assert c.save(tmp_path, {"step": torch.tensor(2)}).endswith("#1")
+
+
+def test_rows_in_any_order_are_read_in_one_pass_over_a_checkpoint(tmp_path, monkeypatch):
+    from godwit import _checkpoint
+
+    n = 200
+    with godwit.Cluster() as c:
+        t = c.table("t", n, 2)
+        c.worker.push(t, np.arange(n), np.stack([np.arange(n, dtype=np.float32)] * 2, 1))
+        saved = godwit.load(c.save(tmp_path))
+    monkeypatch.setattr(_checkpoint, "PART", 16)
+    rows = np.random.default_rng(1).integers(0, n, (60, 2))
+    read, real = [], saved._library.rows
+    monkeypatch.setattr(saved._library, "rows", lambda id, i, at, k, *to: read.extend((ctypes.c_int64 * k).from_address(at)) or real(id, i, at, k, *to))
+    assert (saved.pull("t", rows) == rows[..., None]).all()
+    assert read == sorted(rows.ravel())
+    assert (saved.pull("t", torch.from_numpy(rows)).numpy() == rows[..., None]).all()
+    assert (saved.pull("t") == np.arange(n)[:, None]).all()
+    assert saved.state("t", rows).shape == (60, 2, 0)
+    rows[50, 1] = n
+    with pytest.raises(IndexError, match=f"row {n} at position 101, .*0 … {n - 1}"):
+        saved.pull("t", rows)
