@@ -78,7 +78,7 @@ int32_t godwit_address(int64_t cluster, char *text, size_t size, size_t *length)
 /* Waits for the cluster to start. */
 int32_t godwit_ready(int64_t cluster, int32_t wait_ms);
 
-/* Ends the cluster. To be called again while it returns GODWIT_AGAIN. Numbers of its workers
+/* Ends the cluster. To be called again while it returns GODWIT_AGAIN. After that no operation uses its buffers any more. Numbers of its workers
  * and operations are not used again. The node of a process waits until the other processes of the run close, too, for as long as
  * they live. Barriers and the like, which a process that has begun to close does not come to any more, return GODWIT_LOST
  * at the others. godwit_abandon ends it at once, also while it waits: the others see a loss, with the reason. */

@@ -162,7 +162,7 @@ func TestABarrierThatNobodyElseReaches(t *testing.T) {
 }
 
 func TestMistakesAreToldByTheirCode(t *testing.T) {
-	c := open(t, Config{Tables: twoTables})
+	c := open(t, Config{Tables: twoTables, Samplers: []Sampler{{Name: "s"}}})
 	w := worker(t, c, 0)
 	four := make([]float32, 4)
 	_, noTable := w.Pull(2, nil, nil, 0, 0)
@@ -180,6 +180,7 @@ func TestMistakesAreToldByTheirCode(t *testing.T) {
 	_, noUTF8 := Open([]byte("{\"tables\":[{\"name\":\"\xff\",\"rows\":1,\"dim\":1}]}"))
 	_, noNumber := w.Save([]byte(`{"place":"folder"}`), nil, 0)
 	_, misspelt := w.Save([]byte(`{"place":"folder","number":1,"kep":2}`), nil, 0)
+	_, fewer := w.PrepareSample(0, -1, 0, 1)
 	_, noRule := Open([]byte(`{"tables":[{"name":"a","rows":1,"dim":1,"rule":"sgd"}]}`))
 	_, noInit := Open([]byte(`{"tables":[{"name":"a","rows":1,"dim":1,"init":{"kind":"uniform","a":2,"b":1}}]}`))
 	_, noRows := Open([]byte(`{"tables":[{"name":"a","rows":0,"dim":1}]}`))
@@ -192,7 +193,8 @@ func TestMistakesAreToldByTheirCode(t *testing.T) {
 		"short": {short, Length, "3 floats"}, "flags": {flags, Argument, "0x4"}, "no rate": {noRate, Argument, "rate 1"}, "bad rate": {badRate, Argument, "NaN"},
 		"closed": {closed, Closed, "12345"}, "no worker": {noWorker, Argument, "worker 1"}, "no JSON": {noJSON, Argument, "JSON"}, "unknown": {unknown, Argument, "wrkers"},
 		"follows": {follows, Argument, "follows"}, "no UTF-8": {noUTF8, Argument, `\xff`}, "no number": {noNumber, Argument, "number"}, "misspelt": {misspelt, Argument, "kep"},
-		"no rule": {noRule, Argument, "learning rate"}, "no init": {noInit, Argument, "uniform"}, "no rows": {noRows, Argument, "0 rows"},
+		"fewer than no samples": {fewer, Argument, "-1 rows"},
+		"no rule":               {noRule, Argument, "learning rate"}, "no init": {noInit, Argument, "uniform"}, "no rows": {noRows, Argument, "0 rows"},
 	} {
 		if x.err == nil || CodeOf(x.err) != x.code || !strings.Contains(x.err.Error(), x.text) {
 			t.Errorf("%s: %v, code %d, want code %d and a text with %q", what, x.err, CodeOf(x.err), x.code, x.text)

@@ -82,6 +82,9 @@ func (w *Worker) PrepareSample(i, n int, start, end int64) (int64, error) {
 	if _, err := w.sampled(prepareSample, i); err != nil {
 		return 0, err
 	}
+	if n < 0 {
+		return 0, wrong("%s: prepare_sample: %d rows, want 0 or more", w.name, n)
+	}
 	if err := w.enter(&prepareSample); err != nil {
 		return 0, err
 	}
