@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -393,7 +394,8 @@ func TestAHelpListsEachFlagOfItsCommand(t *testing.T) {
 			t.Error(err)
 		}
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if !f.Hidden && f.Name != "help" && !strings.Contains(out.String(), " --"+f.Name+" ") {
+			line := regexp.MustCompile(`(?m)^ +(-., )?--` + f.Name + `\b`)
+			if !f.Hidden && f.Name != "help" && !line.MatchString(out.String()) {
 				t.Errorf("the help of %q has no --%s:\n%s", cmd.CommandPath(), f.Name, &out)
 			}
 		})
