@@ -349,12 +349,23 @@ func (p *part) openResumed(ctx context.Context) (s *train.State, restore func() 
 	if err != nil {
 		return nil, nil, err
 	}
+	p.lacking = append(p.lacking, openWarnings(p.spec, c.Manifest().Program, Version())...)
 	return r.State, func() error {
 		if err := c.Rows(ctx, p.mayBeHome(p.session.Self()), p.restore); err != nil || !p.relays() {
 			return err
 		}
 		return p.relay.give(ctx, c, r.State)
 	}, nil
+}
+
+// openWarnings warns if a run goes on from a checkpoint of another version, and leaves settings open of which the checkpoint does not tell what they were.
+func openWarnings(s *Spec, wrote, now string) []string {
+	t, ok := s.Task.(task.Settled)
+	if !ok || wrote == now || len(t.Open()) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s was written by godwit %s, and this is %s: its run left %s to what suits, which is what suits in this version and may have been something else before",
+		s.Resume, wrote, now, strings.Join(t.Open(), " and "))}
 }
 
 // restore is a [node.Sink].

@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -81,25 +82,52 @@ func TestTheDigestDoesNotDependOnTheNumberOfNodes(t *testing.T) {
 	}
 }
 
-// A rate that was left to what suits is that of the checkpoint, whatever suits in this program.
+// A rate that was left to what suits is that of the checkpoint, whatever suits in this program. Of what the checkpoint does not tell, a warning says so.
 func TestARunGoesOnWithTheRateThatItHad(t *testing.T) {
-	kge := task.DefaultKGE()
-	kge.Rule = "adam"
-	for _, x := range []struct{ given, want float32 }{{0, 0.125}, {0.5, 0.5}} {
-		kge.LR = x.given
-		spec := Default(kge)
+	adam, sgd, scheduled := task.DefaultKGE(), task.DefaultMF(), task.DefaultKGE()
+	adam.Rule, scheduled.LRSchedule = "adam", "linear"
+	adagrad, words := task.DefaultMF(), task.DefaultW2V()
+	adagrad.Rule, adagrad.BoldDriver = "adagrad", false
+	const rule = "adam(lr=0.125,b1=0.9,b2=0.999,eps=1e-08)"
+	for _, x := range []struct {
+		settings task.Settings
+		table    string
+		lr       *float32
+		given    float32
+		rule     string
+		want     float32
+		warnings string
+	}{
+		{adam, "entity", &adam.LR, 0, rule, 0.125, "left InitStd to"},
+		{adam, "entity", &adam.LR, 0.5, rule, 0.5, "left InitStd to"},
+		{scheduled, "entity", &scheduled.LR, 0, "ratedadagrad", 0, "left LR and InitStd to"},
+		{sgd, "row", &sgd.LR, 0, "add", 0, "left LR to"},
+		{adagrad, "row", &adagrad.LR, 0, "adagrad(lr=0.125)", 0.125, ""},
+		{words, "input", &words.LR, 0, "rowadagrad(lr=0.125)", 0.125, ""},
+	} {
+		*x.lr = x.given
+		spec := Default(x.settings)
 		b, err := spec.Encode()
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := (&savedRun{Spec: b}).spec([]checkpoint.Table{
-			{Name: "relation", Rule: "adam(lr=7)"}, {Name: "entity", Rule: "adam(lr=0.125,b1=0.9,b2=0.999,eps=1e-08)"}, {Name: "other", Rule: "add"},
-		})
+		s, err := (&savedRun{Spec: b}).spec([]checkpoint.Table{{Name: "relation", Rule: "add"}, {Name: x.table, Rule: x.rule}, {Name: "other", Rule: "add"}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := s.Task.(*task.KGE).LR; got != x.want {
-			t.Errorf("with a rate of %v in the settings the run goes on with %v, want %v", x.given, got, x.want)
+		var got struct{ LR float32 }
+		if b, err = json.Marshal(s.Task); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(b, &got); err != nil || got.LR != x.want {
+			t.Errorf("%s with a rate of %v in the settings goes on with %v, want %v (%v)", s.Task.Name(), x.given, got.LR, x.want, err)
+		}
+		said := strings.Join(openWarnings(&s, "v1", "v2"), "; ")
+		if !strings.Contains(said, x.warnings) || (said == "") != (x.warnings == "") {
+			t.Errorf("%s says %q, want it to say %q", s.Task.Name(), said, x.warnings)
+		}
+		if said := openWarnings(&s, "v2", "v2"); said != nil {
+			t.Errorf("%s says %q though the version is the same", s.Task.Name(), said)
 		}
 	}
 }

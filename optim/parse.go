@@ -35,6 +35,15 @@ func Parse(spec string) (godwit.Rule, error) {
 	return r, nil
 }
 
+// RateOf returns the learning rate in a text that Parse reads, and whether there is one.
+func RateOf(spec string) (lr float32, ok bool) {
+	_, params, err := split(spec)
+	if err != nil {
+		return 0, false
+	}
+	return params.take("lr")
+}
+
 var rules = map[string]func(*params) godwit.Rule{
 	"add":     func(*params) godwit.Rule { return godwit.Add{} },
 	"counter": func(*params) godwit.Rule { return Counter{} },

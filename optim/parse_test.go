@@ -73,6 +73,14 @@ func TestGradientRulesAreThoseWithALearningRate(t *testing.T) {
 	}
 }
 
+func TestTheRateOfARuleIsThatOfItsText(t *testing.T) {
+	for spec, want := range map[string]float32{"sgd(lr=0.1)": 0.1, "adam(b1=0.5, lr=1e-3)": 1e-3, "ratedadagrad": 0, "add": 0, "sgd(lr=0.1": 0} {
+		if lr, ok := RateOf(spec); lr != want || ok != (want > 0) {
+			t.Errorf("%q has the rate %v (%v), want %v", spec, lr, ok, want)
+		}
+	}
+}
+
 func TestParseSaysWhatIsWrong(t *testing.T) {
 	for spec, want := range map[string]string{
 		"":                           "the name is missing",

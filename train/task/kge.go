@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/export"
@@ -67,12 +66,14 @@ func (s *KGE) Check() error {
 
 // Settled implements [Settled]: of a rate that was left open and does not change from epoch to epoch.
 func (s *KGE) Settled(table, rule string) {
-	if table != kge.EntityTable || s.LR != 0 {
-		return
+	if table == kge.EntityTable {
+		settle(&s.LR, rule)
 	}
-	if _, list, ok := strings.Cut(rule, "(lr="); ok {
-		fmt.Sscanf(list, "%g", &s.LR) // up to the next parameter
-	}
+}
+
+// Open implements [Settled].
+func (s *KGE) Open() []string {
+	return slices.Concat(open("LR", s.LR), open("InitStd", s.InitStd))
 }
 
 // Load reads a graph (see [triples.LoadWith]), or generates one.

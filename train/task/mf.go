@@ -40,6 +40,12 @@ func (s *MF) Generate(exponent float64, seed uint64) {
 	s.Matrix.Exponent, s.Matrix.Seed = exponent, seed
 }
 
+// Settled implements [Settled]: of a rate that was left open, but for that of [mf.SGD], whose steps the tables do not make.
+func (s *MF) Settled(_, rule string) { settle(&s.LR, rule) }
+
+// Open implements [Settled].
+func (s *MF) Open() []string { return open("LR", s.LR) }
+
 // Check tries the settings with the smallest matrix.
 func (s *MF) Check() error {
 	for _, err := range []error{s.Held.Check(), s.Matrix.Check()} {

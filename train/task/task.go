@@ -15,6 +15,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/export"
+	"github.com/godwit-ps/godwit/optim"
 	"github.com/godwit-ps/godwit/sampling"
 	"github.com/godwit-ps/godwit/train"
 )
@@ -46,6 +47,23 @@ type Settled interface {
 	// Settled gives what is open the value that it had in a run in which a table had an update rule, by its name with
 	// parameters. Tables and rules that say nothing of it are passed over.
 	Settled(table, rule string)
+	// Open returns the names of the settings that are left open still: they have the values that suit in this program.
+	Open() []string
+}
+
+// open returns the name of a setting if it is left open.
+func open(name string, value float32) []string {
+	if value != 0 {
+		return nil
+	}
+	return []string{name}
+}
+
+// settle gives a rate that was left open that of an update rule, if it has one.
+func settle(lr *float32, rule string) {
+	if x, ok := optim.RateOf(rule); ok && *lr == 0 {
+		*lr = x
+	}
 }
 
 // A Setup is what Load needs besides the settings.

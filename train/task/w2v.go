@@ -50,6 +50,12 @@ func (s *W2V) Generate(exponent float64, seed uint64) {
 	s.Corpus.Exponent, s.Corpus.Seed = exponent, seed
 }
 
+// Settled implements [Settled]: of a rate that was left open.
+func (s *W2V) Settled(_, rule string) { settle(&s.LR, rule) }
+
+// Open implements [Settled].
+func (s *W2V) Open() []string { return open("LR", s.LR) }
+
 // Check tries the settings with a text of one sentence.
 func (s *W2V) Check() error {
 	if _, err := sampling.SchemeNamed(s.Sampling); err != nil {
