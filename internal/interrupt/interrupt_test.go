@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"math"
 	"strings"
 	"testing"
 )
@@ -14,5 +15,24 @@ func TestArgumentsThatAreNoFlagsAreRefused(t *testing.T) {
 	err := (&options{nodes: 2, epochs: 3, seeds: 1, args: []string{"kge"}}).run(ended, io.Discard)
 	if err == nil || !strings.Contains(err.Error(), `unexpected argument "kge"`) {
 		t.Errorf("%v, want the argument named", err)
+	}
+}
+
+// Runs that were killed may differ from others as these do among each other, or by a twentieth, and no more.
+func TestFiguresThatAreTooFarApartAreAnError(t *testing.T) {
+	for _, x := range []struct {
+		plain, killed []float64
+		ok            bool
+	}{
+		{[]float64{0.30}, []float64{0.30}, true},
+		{[]float64{0.30}, []float64{0.31}, true},
+		{[]float64{0.30}, []float64{0.28}, false},
+		{[]float64{0.30}, []float64{0.32}, false},
+		{[]float64{0.28, 0.32}, []float64{0.32, 0.34}, true},
+		{[]float64{0.30}, []float64{math.NaN()}, false},
+	} {
+		if err := judge(x.plain, x.killed); (err == nil) != x.ok {
+			t.Errorf("%v beside %v: %v", x.killed, x.plain, err)
+		}
 	}
 }

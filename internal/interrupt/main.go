@@ -116,8 +116,23 @@ func (b *bench) compare(ctx context.Context, out io.Writer) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(out, "difference of the means %+.4f, spread of undisturbed runs %.4f\n", mean(killed)-mean(plain), slices.Max(plain)-slices.Min(plain))
-	return err
+	if _, err := fmt.Fprintf(out, "difference of the means %+.4f, spread of undisturbed runs %.4f\n", mean(killed)-mean(plain), slices.Max(plain)-slices.Min(plain)); err != nil {
+		return err
+	}
+	return judge(plain, killed)
+}
+
+// leastSpread is a part of the MRR by which means may differ at least: few runs show little of how far they are apart.
+const leastSpread = 0.05
+
+// judge returns an error if runs that were killed learned something else than undisturbed ones: their means differ by more than undisturbed runs do
+// among each other.
+func judge(plain, killed []float64) error {
+	differ, most := mean(killed)-mean(plain), max(slices.Max(plain)-slices.Min(plain), leastSpread*mean(plain))
+	if !(math.Abs(differ) <= most) {
+		return fmt.Errorf("runs that were killed twice have a mean MRR of %.4f, and undisturbed ones one of %.4f: want them apart by %.4f at the most", mean(killed), mean(plain), most)
+	}
+	return nil
 }
 
 func mean(x []float64) (m float64) {
@@ -174,6 +189,9 @@ func (b *bench) lose(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	again := time.Since(lost)
+	if len(r.nodes) != b.nodes-1 {
+		return fmt.Errorf("%d nodes train again after one of %d was killed, want %d", len(r.nodes), b.nodes, b.nodes-1)
+	}
 	if _, err := r.until(func(e *job.Event) bool { return e.Epoch != nil && e.Epoch.Epoch > ended }); err != nil {
 		return err
 	}
