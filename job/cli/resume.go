@@ -17,7 +17,7 @@ import (
 	"github.com/godwit-ps/godwit/checkpoint"
 	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/job"
-	"github.com/godwit-ps/godwit/telemetry"
+	"github.com/godwit-ps/godwit/telemetry/trace"
 )
 
 const checkpointHelp = `With --checkpoint, the state of the run is written while training goes on: when the model is the
@@ -148,7 +148,7 @@ func (c *cluster) do(ctx context.Context, spec job.Spec, p *printer) (*job.Resul
 			spec.Resume, spec.InitFrom, spec.Untrained = from.Resume, "", false
 		}
 		spec.Nodes--
-		c.run = telemetry.Restarted(name, n)
+		c.run = trace.Restarted(name, n)
 		p.restart(c.run, n, c.restarts, &spec, err)
 	}
 }

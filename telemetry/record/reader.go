@@ -55,7 +55,7 @@ const maxLine = 1 << 20
 var errNone = errors.New("no samples of a run")
 
 // Open reads what was written of a run: dir is its folder, or one that has no more than one such
-// folder in it. Of a run that has gone on by itself (see [telemetry.Restarted]) it is the last one.
+// folder in it. Of a run that has gone on by itself (see [trace.Restarted]) it is the last one.
 func Open(dir string) (*Run, error) { return Recent(dir, 0) }
 
 // Recent is Open of the last samples of each node, which span a time at the least, or are all that there are; 0: all. A long run of many

@@ -43,8 +43,12 @@ type segment struct {
 	begin  int64 // of its events, in bytes
 }
 
+// Restarted returns the name under which a run goes on by itself for the n-th time, from 1 on. It writes to a folder of that name, beside its
+// earlier ones.
+func Restarted(run string, n int) string { return folder.Restarted(run, n) }
+
 // Open finds the segments of a trace: dir is the folder of a run, or one that has no more than
-// one such folder in it, of a run that has gone on by itself (see [telemetry.Restarted]) the last one. Segments whose header was not written whole are left out.
+// one such folder in it, of a run that has gone on by itself (see [Restarted]) the last one. Segments whose header was not written whole are left out.
 func Open(dir string) (*Trace, error) {
 	dir, err := folder.Run(dir, "node-*/*.trace")
 	if err != nil {

@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/godwit-ps/godwit/telemetry"
 )
 
 // Glob returns the paths within a folder that match one of some patterns, each a path relative to the folder. The folder's own name is
@@ -67,10 +65,10 @@ func Run(dir string, patterns ...string) (string, error) {
 
 // last returns the last one of some folders if all are of one run, which went on by itself.
 func last(dirs []string) (dir string, ok bool) {
-	name, most := telemetry.Restarts(filepath.Base(dirs[0]))
+	name, most := Restarts(filepath.Base(dirs[0]))
 	dir = dirs[0]
 	for _, d := range dirs[1:] {
-		run, n := telemetry.Restarts(filepath.Base(d))
+		run, n := Restarts(filepath.Base(d))
 		if run != name {
 			return "", false
 		}

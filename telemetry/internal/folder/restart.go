@@ -1,4 +1,4 @@
-package telemetry
+package folder
 
 import (
 	"fmt"
@@ -9,8 +9,7 @@ import (
 // restarted is between the name of a run and the number of a restart.
 const restarted = "-restart"
 
-// Restarted returns the name under which a run goes on by itself for the n-th time, from 1 on. It writes to a folder of that name, beside its
-// earlier ones.
+// Restarted returns the name under which a run goes on by itself for the n-th time, from 1 on.
 func Restarted(run string, n int) string { return fmt.Sprintf("%s%s%d", run, restarted, n) }
 
 // Restarts returns the name that a run began under, and how often it has gone on by itself since, from its name now; 0: it is as it was begun.
