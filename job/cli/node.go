@@ -86,7 +86,7 @@ the command that this prints, such as
 	here.StringVarP(&j.Export, "export", "o", "", exportUsage)
 	here.StringVar(&j.Profile, "profile", "", profileUsage)
 	here.BoolVar(&asJSON, "json", false, "print events and the result on stdout as a JSON object a line")
-	here.BoolVarP(&quiet, "quiet", "q", false, "say nothing on stderr but errors")
+	here.BoolVarP(&quiet, "quiet", "q", false, "say nothing on stderr but warnings and errors")
 	AddGroups(cmd, run, here, seen.flags(), TLSFlags(&tls))
 	cmd.Flags().IntVar(&j.Leader, "leader", 0, "`process` that leads the run and started this one, with a stdin that ends when it does")
 	_ = cmd.Flags().MarkHidden("leader") // it is there: the line above

@@ -143,7 +143,7 @@ func (t *training) outputGroup() Group {
 	t.curves.flags(g)
 	g.BoolVar(&t.spec.Untrained, "untrained", t.spec.Untrained, "evaluate the model before training too")
 	g.BoolVar(&t.json, "json", false, "print events and results on stdout as a JSON object a line")
-	g.BoolVarP(&t.quiet, "quiet", "q", false, "say nothing on stderr but errors")
+	g.BoolVarP(&t.quiet, "quiet", "q", false, "say nothing on stderr but warnings and errors")
 	return g
 }
 
