@@ -38,7 +38,7 @@ func (u Unrated) Name() string {
 // Check returns that there is no Of, or what is wrong with it, if that says it.
 func (u Unrated) Check() error {
 	if u.Of == nil {
-		return errors.New("Of is nil, want an initializer, such as Zero")
+		return errors.New("no initializer of the other floats, want one, such as Zero")
 	}
 	if c, ok := u.Of.(interface{ Check() error }); ok {
 		return c.Check()
