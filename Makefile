@@ -15,9 +15,9 @@ AT_ONCE ?= -vet=off -p $(shell expr $(CORES) + 1) -parallel $(shell expr $(CORES
 
 # The race detector runs where there is something to race: in the packages
 # that use locks or atomics, themselves or in their tests. In the protocol and in a
-# simulation one goroutine runs at a time (several simulations do in storms), and the
-# tests of train/task train with one worker.
-SINGLE = internal/protocol|sim|train/task
+# simulation one goroutine runs at a time (several simulations do in storms), the
+# tests of train/task train with one worker, and those of cmd/godwit run processes that are built without the detector.
+SINGLE = internal/protocol|sim|train/task|cmd/godwit
 RACE = $(GO) list -f '{{$$p := .ImportPath}}{{range .Imports}}{{$$p}} {{.}}{{"\n"}}{{end}}{{range .TestImports}}{{$$p}} {{.}}{{"\n"}}{{end}}{{range .XTestImports}}{{$$p}} {{.}}{{"\n"}}{{end}}' ./... \
 	| awk '$$2 == "sync" || $$2 == "sync/atomic" { print $$1 }' | grep -vE '/($(SINGLE))$$' | sort -u
 

@@ -35,6 +35,14 @@ func often(n int) int {
 	return max(1, n**scale)
 }
 
+// fewer are numbers of nodes with which a test is done: under the race detector only some of several, the most too.
+func fewer(nodes ...int) []int {
+	if !race {
+		return nodes
+	}
+	return nodes[len(nodes)/2:]
+}
+
 func TestMain(m *testing.M) { roomtest.Main(m) }
 
 // secret is that of connections without nodes.

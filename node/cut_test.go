@@ -103,7 +103,7 @@ func same(t testing.TB, what string, got, want saved) {
 // anything is trained, and after keys moved and were replicated. The same holds for a cut of all rows together with
 // one of those that changed afterwards, also where the first was restored.
 func TestRowsAreRestoredAtAnyNumberOfNodes(t *testing.T) {
-	variants(t, []int{1, 3}, func(t *testing.T, nodes int, cfg Config) {
+	variants(t, fewer(1, 3), func(t *testing.T, nodes int, cfg Config) {
 		cfg.Model = cutModel(t)
 		m := cfg.Model
 		c := local(t, nodes, cfg)

@@ -221,7 +221,7 @@ func TestWorkersReadTheirOwnPushesAndAllAgreeInTheEnd(t *testing.T) {
 func TestAsynchronousPushesThatCancelOutLeaveEveryKeyAsItWas(t *testing.T) {
 	rounds := often(80)
 	seen := tally{}
-	variants(t, []int{2, 3, 5}, func(t *testing.T, nodes int, cfg Config) {
+	variants(t, fewer(2, 3, 5), func(t *testing.T, nodes int, cfg Config) {
 		cfg.Model = lengths(t)
 		m := cfg.Model
 		c := local(t, nodes, cfg)
