@@ -122,10 +122,11 @@ const largest = 1 << 47
 
 // clip returns a coordinate of a gradient as it counts, and its square. What is not finite stays: it is to be seen.
 func clip(g float32) (counts, square float32) {
-	if g-g == 0 {
+	if square = float32(g * g); square > largest*largest && g-g == 0 {
 		g = min(max(g, -largest), largest)
+		square = float32(g * g)
 	}
-	return g, float32(g * g)
+	return g, square
 }
 
 // clipped returns a gradient as it counts: itself, or, where a coordinate is beyond largest, another one.

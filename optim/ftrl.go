@@ -53,10 +53,7 @@ func (r FTRL) Apply(z, n, push []float32) {
 	n, push = n[:len(z)], push[:len(z)]
 	base := r.base()
 	for i, g := range push {
-		square := float32(g * g)
-		if square > largest*largest {
-			g, square = clip(g)
-		}
+		g, square := clip(g)
 		root := sqrt(n[i])
 		n[i] += square
 		// σ·w, in which LR cancels

@@ -63,10 +63,7 @@ func (r ProximalAdaGrad) Apply(value, state, push []float32) {
 	push, state = push[:len(value)], state[:len(value)]
 	eps := orElse(r.Eps, AdaGradEps)
 	for i, g := range push {
-		square := float32(g * g)
-		if square > largest*largest {
-			g, square = clip(g)
-		}
+		g, square := clip(g)
 		if state[i] += square; state[i] > 0 {
 			value[i] = proximal(value[i], g, r.LR/(sqrt(state[i])+eps), r.L1, r.L2)
 		}

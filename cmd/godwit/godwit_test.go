@@ -365,18 +365,11 @@ func TestHelpSaysWhatCanBeSet(t *testing.T) {
 // A command that ends with codes of its own does not list those of the others beside them.
 func TestAHelpListsExitCodesOnce(t *testing.T) {
 	t.Parallel()
-	var each func(*cobra.Command)
-	each = func(cmd *cobra.Command) {
-		var out bytes.Buffer
-		cmd.SetOut(&out)
-		if err := cmd.Help(); err != nil || strings.Count(out.String(), "Exit codes:") > 1 {
-			t.Errorf("the help of %q has exit codes more than once (%v):\n%s", cmd.CommandPath(), err, &out)
+	helps(t, func(cmd *cobra.Command, help string) {
+		if strings.Count(help, "Exit codes:") > 1 {
+			t.Errorf("the help of %q has exit codes more than once:\n%s", cmd.CommandPath(), help)
 		}
-		for _, c := range cmd.Commands() {
-			each(c)
-		}
-	}
-	each(root())
+	})
 	for _, name := range []string{"demo", "explain", "top", "diagnose"} {
 		if _, out, _ := asked(t, "", name, "--help"); !strings.Contains(out, "Exit codes:\n  0 ") || strings.Contains(out, "\n  4 ") != (name == "diagnose") {
 			t.Errorf("the help of %s has other exit codes than its own:\n%s", name, out)
@@ -386,19 +379,27 @@ func TestAHelpListsExitCodesOnce(t *testing.T) {
 
 func TestAHelpListsEachFlagOfItsCommand(t *testing.T) {
 	t.Parallel()
+	helps(t, func(cmd *cobra.Command, help string) {
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			line := regexp.MustCompile(`(?m)^ +(-., )?--` + f.Name + `\b`)
+			if !f.Hidden && f.Name != "help" && !line.MatchString(help) {
+				t.Errorf("the help of %q has no --%s:\n%s", cmd.CommandPath(), f.Name, help)
+			}
+		})
+	})
+}
+
+// helps calls do with each command and its help.
+func helps(t *testing.T, do func(cmd *cobra.Command, help string)) {
+	t.Helper()
 	var each func(*cobra.Command)
 	each = func(cmd *cobra.Command) {
 		var out bytes.Buffer
 		cmd.SetOut(&out)
 		if err := cmd.Help(); err != nil {
-			t.Error(err)
+			t.Errorf("the help of %q: %v", cmd.CommandPath(), err)
 		}
-		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			line := regexp.MustCompile(`(?m)^ +(-., )?--` + f.Name + `\b`)
-			if !f.Hidden && f.Name != "help" && !line.MatchString(out.String()) {
-				t.Errorf("the help of %q has no --%s:\n%s", cmd.CommandPath(), f.Name, &out)
-			}
-		})
+		do(cmd, out.String())
 		for _, c := range cmd.Commands() {
 			each(c)
 		}

@@ -131,6 +131,7 @@ func (u *Update) Push(h *store.Header, k godwit.Key, push []float32, m Mark) Pla
 	if h == nil || h.Key != k {
 		return Elsewhere
 	}
+	p := AtOwner
 	switch h.Meta&(1<<sideShift-1) ^ uint32(m) {
 	case uint32(owner) | uint32(notedBit):
 	case uint32(owner):
@@ -138,14 +139,15 @@ func (u *Update) Push(h *store.Header, k godwit.Key, push []float32, m Mark) Pla
 			return Elsewhere
 		}
 	case uint32(dirty) | uint32(notedBit), uint32(inFlight) | uint32(notedBit):
-		u.apply(store.FloatsAt(h, u.len), push)
-		return AtReplica
+		p = AtReplica
 	default:
 		return Elsewhere
 	}
 	u.apply(store.FloatsAt(h, u.len), push)
-	h.Version++
-	return AtOwner
+	if p == AtOwner {
+		h.Version++
+	}
+	return p
 }
 
 func (s *Shard) readable(h *store.Header) Place {

@@ -15,25 +15,28 @@ func (n *testNode) short(k godwit.Key, push []float32) Place {
 	return n.cfg.Update(t).Push(n.st.Header(r), k, push, n.cut.settled)
 }
 
-// A push needs the row of a copy alone where the next round sends the row anyhow: from the second on, until that round, or a write waits, or a
-// refresh comes, as the push after that is a use. A push to a main copy with holders needs the row alone until the next round.
-func TestAPushThatChangesNothingOfTheSideNeedsTheRowAlone(t *testing.T) {
+// heldElsewhere returns two nodes of which one has the main copy of key 0, and the other a copy.
+func heldElsewhere(t *testing.T) (c *cluster, home, away *testNode) {
+	t.Helper()
 	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 10, Dim: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	one := []float32{1}
-	begin := func() (c *cluster, home, away *testNode) {
-		c = newCluster(2, m, placement.Adaptive, false, Broken{})
-		home, away = c.nodes[c.homes.Home(0)], c.nodes[1-c.homes.Home(0)]
-		home.Want(home, 0)
-		away.Want(away, 0)
-		calm(t, c)
-		if away.holding(0) != fresh || home.holding(0) != owner {
-			t.Fatalf("%v and %v: the test is vacuous", home.holding(0), away.holding(0))
-		}
-		return c, home, away
+	c = newCluster(2, m, placement.Adaptive, false, Broken{})
+	home, away = c.nodes[c.homes.Home(0)], c.nodes[1-c.homes.Home(0)]
+	home.Want(home, 0)
+	away.Want(away, 0)
+	calm(t, c)
+	if away.holding(0) != fresh || home.holding(0) != owner {
+		t.Fatalf("%v and %v: the test is vacuous", home.holding(0), away.holding(0))
 	}
+	return c, home, away
+}
+
+// A push needs the row of a copy alone where the next round sends the row anyhow: from the second on, until that round, or a write waits, or a
+// refresh comes, as the push after that is a use. A push to a main copy with holders needs the row alone until the next round.
+func TestAPushThatChangesNothingOfTheSideNeedsTheRowAlone(t *testing.T) {
+	one := []float32{1}
 	want := func(n *testNode, when string, p Place) {
 		t.Helper()
 		if got := n.short(0, one); got != p {
@@ -41,7 +44,7 @@ func TestAPushThatChangesNothingOfTheSideNeedsTheRowAlone(t *testing.T) {
 		}
 	}
 
-	c, home, away := begin()
+	c, home, away := heldElsewhere(t)
 	for _, x := range []struct {
 		n *testNode
 		p Place
@@ -60,7 +63,7 @@ func TestAPushThatChangesNothingOfTheSideNeedsTheRowAlone(t *testing.T) {
 		t.Errorf("the row is %v after 8 pushes of 1", got)
 	}
 
-	c, home, away = begin()
+	c, home, away = heldElsewhere(t)
 	away.Push(0, one)
 	home.Push(0, one)
 	home.Round(home, false, false)
@@ -71,7 +74,7 @@ func TestAPushThatChangesNothingOfTheSideNeedsTheRowAlone(t *testing.T) {
 	}
 	want(away, "after a refresh", Elsewhere)
 
-	_, _, away = begin()
+	_, _, away = heldElsewhere(t)
 	away.Push(0, one)
 	away.Round(away, false, false)
 	away.Push(0, one)
@@ -83,7 +86,7 @@ func TestAPushThatChangesNothingOfTheSideNeedsTheRowAlone(t *testing.T) {
 	}
 
 	// A main copy that nobody holds yet is on no list.
-	c, home, away = begin()
+	c, home, away = heldElsewhere(t)
 	away.Unwant(away, 0)
 	calm(t, c)
 	ref, _ := home.st.Find(0)
@@ -92,7 +95,7 @@ func TestAPushThatChangesNothingOfTheSideNeedsTheRowAlone(t *testing.T) {
 	want(home, "with a side and no holders", Elsewhere)
 
 	// Uses of what was learned count, each.
-	_, _, away = begin()
+	_, _, away = heldElsewhere(t)
 	away.learner.Wish(0)
 	away.Push(0, one)
 	away.Push(0, one)
@@ -103,16 +106,8 @@ func TestAPushThatChangesNothingOfTheSideNeedsTheRowAlone(t *testing.T) {
 
 // An update that is too small to be sent is looked at again after the next push.
 func TestAPushToAnUpdateThatIsHeldIsNoted(t *testing.T) {
-	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 10, Dim: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := newCluster(2, m, placement.Adaptive, false, Broken{})
-	home, away := c.nodes[c.homes.Home(0)], c.nodes[1-c.homes.Home(0)]
+	c, home, away := heldElsewhere(t)
 	away.cfg.sync.Threshold = 2.5
-	home.Want(home, 0)
-	away.Want(away, 0)
-	calm(t, c)
 	for range 2 {
 		away.Push(0, []float32{1})
 		calm(t, c)

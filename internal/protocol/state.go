@@ -68,9 +68,13 @@ func (s *Shard) mark(h *store.Header, m Mark) { h.Meta = h.Meta&^uint32(OddMark)
 
 // setSaved notes whether a row, or a copy for a cut, is as it was when it was last handed over (cut.go).
 func (s *Shard) setSaved(h *store.Header, saved bool) {
-	h.Meta &^= uint32(savedBit)
-	if saved {
-		h.Meta |= uint32(savedBit)
+	setFlag(h, uint32(savedBit), saved)
+}
+
+func setFlag(h *store.Header, flag uint32, on bool) {
+	h.Meta &^= flag
+	if on {
+		h.Meta |= flag
 	}
 }
 
@@ -78,10 +82,7 @@ func (s *Shard) setSaved(h *store.Header, saved bool) {
 // its holders or to its owner, and no write waits. Such a push, if it has the row's mark, needs the row alone (Update.Push).
 // A change of the state ends that.
 func (s *Shard) setNoted(h *store.Header, noted bool) {
-	h.Meta &^= uint32(notedBit)
-	if noted {
-		h.Meta |= uint32(notedBit)
-	}
+	setFlag(h, uint32(notedBit), noted)
 }
 
 // enter changes the state of a row. Only the functions of this file call it.
