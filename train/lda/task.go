@@ -104,8 +104,8 @@ func (t *Task) row(doc int) int { return t.docs.Starts[doc] / perRow }
 // model may have other tables beside.
 func (t *Task) Tables() []godwit.Table {
 	return []godwit.Table{
-		{Name: WordTable, Rows: uint64(t.words), Dim: t.cfg.Topics, Counts: true},
-		{Name: TopicTable, Rows: uint64(t.rows), Dim: t.cfg.Topics, Counts: true},
+		{Name: WordTable, Rows: uint64(t.words), Dim: t.cfg.Topics, Counts: true, Relaxed: true},
+		{Name: TopicTable, Rows: uint64(t.rows), Dim: t.cfg.Topics, Counts: true, Relaxed: true},
 		{Name: AssignedTable, Rows: uint64(t.assigned()), Dim: perAssigned * t.digits(), Counts: true},
 	}
 }

@@ -41,6 +41,12 @@ type Config struct {
 	Depth   int   // for how many steps they are at first, with those of keys that steps before use; 0: for one, without these
 }
 
+// relaxed reports whether reads of a key may lag.
+func (c *Config) relaxed(k godwit.Key) bool {
+	i, _ := c.Model.Locate(k)
+	return c.Model.Table(i).Relaxed
+}
+
 // A Start says how workers begin to fetch ahead.
 type Start struct {
 	Long  time.Duration // of a step, from which on values are fetched ahead; 0: LongStep
@@ -80,6 +86,7 @@ func (f *Fetcher) Begin(c Config, a Asker) {
 		c.Long = int64(LongStep)
 	}
 	f.Config, f.asker = c, a
+	f.returns.relaxed = f.relaxed
 	p := paceOf(0, c.Long, true)
 	f.long = p.Fetches()
 	c.Intents.Steps(p)

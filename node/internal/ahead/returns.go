@@ -2,20 +2,24 @@ package ahead
 
 import "github.com/godwit-ps/godwit"
 
-// A returns learns whether a worker's short steps use their keys once in a while, and whether keys that come to the node for them are
-// still there when the worker announces them again, from samples of the keys. To bring a key to the node and to hold it takes several
+// A returns learns, from samples of the keys, whether a worker's steps use them once in a while or again and again, and whether keys that
+// come to the node for short steps are still there when the worker announces them again. To bring a key to the node and to hold it takes several
 // times the work of a pull and a push at its owner. That pays where several uses share it: several steps that follow each other, or,
 // where nobody else uses the key, all that come. The zero value has learned nothing.
 type returns struct {
+	relaxed func(godwit.Key) bool // reads of the key may lag ([godwit.Table].Relaxed); nil: those of none may
+
 	last []use // by hash; a key that comes later takes the place of another one
 
 	steps, keys  int // announced,
 	sampled      int // … of these keys,
-	near         int // … so many were announced for one of the steps just before, too
+	near         int // … so many were announced for one of the steps just before, too,
+	lags         int // … and of these so many are keys whose reads may lag
 	judged, gone int // so many came on trial, were used, and were announced again later; and so many of these were elsewhere by then
 
 	stay     bool // those that came were here at their next use
 	fleeting bool // steps have many keys, which they use once in a while, and it is not known that these stay
+	steady   bool // most keys of a step are of those just before, and their reads may lag
 }
 
 // A use is for which step a sampled key was announced last.
@@ -33,7 +37,8 @@ const (
 	enoughJudged = 32  // judged keys for a verdict on whether keys stay,
 	enoughUses   = 512 // … and sampled ones for one on how steps use them
 	manyKeys     = 256 // of a step: the messages of one step are not small then
-	fleetingPart = 16  // by which the length from which steps are long is divided where keys are fleeting
+	fleetingPart = 16  // by which the length from which steps are long is divided where keys are fleeting,
+	steadyTimes  = 16  // … and multiplied where they are steady
 )
 
 // sampled reports whether a key is of the sample, and the place of its last use.
@@ -64,6 +69,9 @@ func (r *returns) announced(keys []godwit.Key, at, clock godwit.Clock, wanted bo
 			switch {
 			case at-u.at <= nearSteps:
 				r.near++
+				if r.relaxed != nil && r.relaxed(k) {
+					r.lags++
+				}
 			case u.wanted && u.at < clock:
 				again = append(again, k)
 			}
@@ -89,14 +97,18 @@ func (r *returns) judge(away []bool) {
 	case r.sampled < enoughUses:
 		return
 	}
-	r.fleeting = once && !r.stay
-	r.steps, r.keys, r.sampled, r.near = 0, 0, 0, 0
+	r.fleeting, r.steady = once && !r.stay, 4*r.lags >= 3*r.sampled
+	r.steps, r.keys, r.sampled, r.near, r.lags = 0, 0, 0, 0, 0
 }
 
 // long returns from which length on steps are long, where it is so long for keys that stay.
 func (r *returns) long(usual int64) int64 {
-	if r.fleeting && usual != Never {
+	switch {
+	case usual == Never:
+	case r.fleeting:
 		return usual / fleetingPart
+	case r.steady:
+		return usual * steadyTimes
 	}
 	return usual
 }

@@ -46,6 +46,38 @@ func TestKeysThatDoNotStayAreFleeting(t *testing.T) {
 	}
 }
 
+// Steps that use the same keys again and again are long from later on, if reads of the keys may lag.
+func TestStepsOfTheSameRelaxedKeysAreLongFromLaterOn(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for name, x := range map[string]struct {
+		keys, of int
+		relaxed  func(godwit.Key) bool
+		steady   bool
+	}{
+		"the same in most steps":      {2500, 5000, func(godwit.Key) bool { return true }, true},
+		"… few of them":               {400, 600, func(godwit.Key) bool { return true }, true},
+		"… half of which may not lag": {2500, 5000, func(k godwit.Key) bool { return k%2 == 0 }, false},
+		"… of which none may lag":     {2500, 5000, nil, false},
+		"once in 16 steps":            {2500, 40_000, func(godwit.Key) bool { return true }, false},
+	} {
+		r := returns{relaxed: x.relaxed}
+		for at := godwit.Clock(1); at < 200; at++ {
+			keys := make([]godwit.Key, x.keys)
+			for i, k := range rng.Perm(x.of)[:x.keys] {
+				keys[i] = godwit.Key(k)
+			}
+			r.announced(keys, at, at-1, true, nil)
+			r.judge(nil)
+		}
+		if got := r.long(int64(LongStep)); (got > int64(LongStep)) != x.steady {
+			t.Errorf("%s: steps are long from %d ns on", name, got)
+		}
+		if r.long(Never) != Never {
+			t.Errorf("%s: steps that are never long become so", name)
+		}
+	}
+}
+
 // Keys that are to stay where they are cannot be judged, and those that were not used yet either.
 func TestOnlyKeysThatCameAndWereUsedAreJudged(t *testing.T) {
 	key := godwit.Key(0) // of the sample
