@@ -533,7 +533,8 @@ func TestStepsAreLongIfTheShortestOfSomeIs(t *testing.T) {
 	now, waited := int64(1), int64(0)
 	step := func(took, waits int64, fetches bool) (is, ok bool) {
 		now, waited = now+took+waits, waited+waits
-		at, ok := p.stepped(now, waited, long, fetches)
+		ok = p.stepped(now, waited)
+		at := paceOf(p.length, long, fetches)
 		return at.Fetches(), ok
 	}
 	step(0, 0, false)

@@ -14,7 +14,7 @@
 // if a row of the key has left this node since: the worker may have read that row. Where more rows left its shard than are remembered, any may have been
 // the key's.
 //
-// Steps are long from 1 ms on, and from less where steps have many keys, which they use once in a while, unless these stay (returns.go): a few
+// Steps are long if what they compute takes 1 ms or more, and from less where steps have many keys, which they use once in a while, unless these stay (returns.go): a few
 // keys are on trial, which come in any case. They are long from 16 ms on where they use the same keys again and again, of tables whose reads may lag.
 //
 // Where values take longer to come than a step lasts, they are fetched several steps ahead (depth.go),

@@ -60,12 +60,14 @@ type Start struct {
 type Fetcher struct {
 	Config
 	asker   Asker
-	pace    pace
-	long    bool         // steps are
+	pace    pace         // of its steps, without what it waits
+	work    pace         // … and without what it does for keys that are elsewhere: where keys are must not decide how they are got
+	long    bool         // steps are, by that
 	awaits  godwit.Clock // Await was called last
 	waits   bool         // the last pull did: one that does not would ask again for what has not come
 	returns returns
 	waited  int64       // nanoseconds that the worker has waited for values in its step
+	asking  int64       // … and that fetch took in all
 	near    intent.Plan // steps that are near, and whose values are to be fetched
 	values  Buffer
 	fetched atomic.Uint64
@@ -104,15 +106,18 @@ func (f *Fetcher) Any() bool { return f.values.Any() }
 // Fetched returns how many keys were fetched. Any goroutine may call it.
 func (f *Fetcher) Fetched() uint64 { return f.fetched.Load() }
 
-// Advanced is told that the worker's clock has advanced, and for how many nanoseconds the worker
-// has waited so far. It asks for the values of the steps that are near, and gives up those of
+// Advanced is told that the worker's clock has advanced, for how many nanoseconds the worker
+// has waited so far, and how many more its calls have taken for keys that were elsewhere. It asks for the values of the steps that are near, and gives up those of
 // steps that are over. Of the step that begins it asks for what was not fetched, or may not be used: all at once, so that the
 // step's pulls wait for one round trip together.
-func (f *Fetcher) Advanced(waited int64) {
+func (f *Fetcher) Advanced(waited, asking int64) {
 	if !f.on() {
 		return
 	}
-	if p, ok := f.pace.stepped(f.Host.Now(), waited, f.returns.long(f.Config.Long), f.long); ok {
+	now := f.Host.Now()
+	f.pace.stepped(now, waited)
+	if f.work.stepped(now, waited+asking+f.asking) {
+		p := paceOf(f.work.length, f.returns.long(f.Config.Long), f.long)
 		f.long = p.Fetches()
 		f.Intents.Steps(p)
 	}
@@ -238,7 +243,7 @@ func (f *Fetcher) Announced(keys []godwit.Key, start, end godwit.Clock) (step, o
 // sample sees whether keys of the sample are still here that came. Where steps are fetched only because they use their keys once,
 // the planner is to ask for the sample, so that it comes: it returns the other keys, and with others the sample.
 func (f *Fetcher) sample(step, others []godwit.Key, at, clock godwit.Clock) (rest, other []godwit.Key) {
-	trial := f.long && f.returns.fleeting && f.pace.length > 0 && f.pace.length < f.Config.Long
+	trial := f.long && f.returns.fleeting && f.work.length > 0 && f.work.length < f.Config.Long
 	f.lacking = f.returns.announced(step, at, clock, trial || !f.long, f.lacking[:0])
 	f.away = f.away[:0]
 	for _, k := range f.lacking {
@@ -285,6 +290,8 @@ func (f *Fetcher) fetch(keys []godwit.Key, at godwit.Clock, again bool) {
 	if len(keys) == 0 || f.Host.Err() != nil || !f.Ops.Free() {
 		return
 	}
+	began := f.Host.Now()
+	defer func() { f.asking += f.Host.Now() - began }()
 	now := at == f.Clock.Now()
 	busy := f.values.UnderWay(f.complete)
 	f.away, f.left, f.how = slices.Grow(f.away[:0], len(keys))[:len(keys)], slices.Grow(f.left[:0], len(keys))[:len(keys)], slices.Grow(f.how[:0], len(keys))[:len(keys)]

@@ -69,6 +69,7 @@ type counters struct {
 	sample      watch.Accesses // … of the samplers' pulls
 	calls, slow atomic.Uint64  // calls, and those that sent a message or waited
 	waiting     atomic.Int64   // nanoseconds that calls waited
+	asking      int64          // … and that they took, without that, for keys that were elsewhere; of the worker's goroutine
 
 	held, heldNanos atomic.Uint64 // calls that waited for a bound, and how long
 	waits           watch.Waits   // what waiting consists of
@@ -242,14 +243,15 @@ func (w *Worker) serve(ctx context.Context, what string, kind wire.Kind, keys []
 		}
 	}
 	w.tally.Missed(keys, w.rows.Miss)
-	w.req.order.Misses(w.g.Rows, keys, w.rows.Miss)
-	if kind == wire.Push {
-		if len(w.rows.Miss) > 0 || w.filters.Took() {
-			return w.push(ctx, what, keys, buf, c)
-		}
+	if len(w.rows.Miss) == 0 && (kind != wire.Push || !w.filters.Took()) {
 		return 0, nil
 	}
-	if len(w.rows.Miss) > 0 && w.fetcher.Any() {
+	defer w.asked(w.g.Host.Now(), w.count.waiting.Load())
+	w.req.order.Misses(w.g.Rows, keys, w.rows.Miss)
+	if kind == wire.Push {
+		return w.push(ctx, what, keys, buf, c)
+	}
+	if w.fetcher.Any() {
 		if err := w.takeFetched(ctx, keys, buf, c); err != nil {
 			return 0, err
 		}
@@ -258,6 +260,12 @@ func (w *Worker) serve(ctx context.Context, what string, kind wire.Kind, keys []
 		return 0, nil
 	}
 	return w.request(ctx, what, kind, keys, buf, c)
+}
+
+// asked counts time since then, when the worker had waited for so long in all, as taken for keys that are elsewhere: what it did not wait of it. A step
+// takes as long wherever its keys are.
+func (w *Worker) asked(since, waiting int64) {
+	w.count.asking += w.g.Host.Now() - since - (w.count.waiting.Load() - waiting)
 }
 
 // add is for counters with one writer.
@@ -376,7 +384,7 @@ func (w *Worker) Advance() godwit.Clock {
 	w.party.Advance()
 	w.age.Advanced(c)
 	w.intents.Advanced(c, w.count.waiting.Load())
-	w.fetcher.Advanced(w.count.waiting.Load())
+	w.fetcher.Advanced(w.count.waiting.Load(), w.count.asking)
 	w.tally.Advanced(c, false)
 	w.marks.Step()
 	w.turn.Give(w.g.Links, len(w.g.workers))

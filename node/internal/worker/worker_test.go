@@ -33,8 +33,12 @@ func group(t *testing.T, workers int, tables ...godwit.Table) *Group {
 
 // groupOf returns the workers of node 0 of some nodes, none of which is connected.
 func groupOf(t *testing.T, nodes, workers int, tables ...godwit.Table) *Group {
-	cfg := roomtest.Protocol(t, 0, nodes, placement.Static, 4, tables...)
-	h, bell, clocks := host.New(host.Real()), host.NewBell(), tick.NewClocks(0, workers, 0)
+	return groupIn(t, host.Real(), placement.Static, nodes, workers, tables...)
+}
+
+func groupIn(t *testing.T, world host.World, policy placement.Policy, nodes, workers int, tables ...godwit.Table) *Group {
+	cfg := roomtest.Protocol(t, 0, nodes, policy, 4, tables...)
+	h, bell, clocks := host.New(world), host.NewBell(), tick.NewClocks(0, workers, 0)
 	ls := link.New(h, 0, nodes, 1, host.Usual, filter.Compress{}, bell)
 	rows, err := shards.New(cfg, 0, store.HeapAlloc, bell)
 	roomtest.Must(t, err)
@@ -74,6 +78,63 @@ func TestNobodyIsBlamedForAKeyThatIsHere(t *testing.T) {
 	}
 	if blamed[godwit.NoNode] == 0 || blamed[1] == 0 || len(blamed) != 2 {
 		t.Errorf("of 1000 keys with homes at two nodes, these are blamed so often at node 0: %v", blamed)
+	}
+}
+
+// A stepping world's time goes on by a step with each look at it.
+type stepping struct {
+	host.World
+	now, step int64
+}
+
+func (w *stepping) Now() int64 {
+	w.now += w.step
+	return w.now
+}
+
+// What a worker does for keys that are elsewhere makes no step long: else it would go on to fetch values because it fetches them.
+func TestWhatIsDoneForKeysElsewhereMakesNoStepLong(t *testing.T) {
+	const short, sending = 4e5, 2e6
+	for name, x := range map[string]struct {
+		compute       int64
+		push, fetches bool // in each step, of a key elsewhere
+		long          bool
+	}{
+		"short":             {compute: short},
+		"long":              {compute: short + sending, long: true},
+		"short, and pushes": {compute: short, push: true},
+		"short, and asks":   {compute: short, fetches: true},
+	} {
+		world := &stepping{World: host.Real(), now: 1, step: 1}
+		g := groupIn(t, world, placement.Adaptive, 2, 1, godwit.Table{Name: "a", Rows: 10_000, Dim: 1})
+		g.Links.Imagine(1, func() { world.now += sending })
+		w, key := g.Of(0), godwit.Key(0)
+		next := func() []godwit.Key {
+			for key++; g.blame(key) == godwit.NoNode; key++ {
+			}
+			return []godwit.Key{key}
+		}
+		push := func(keys []godwit.Key) (asking int64) {
+			before := w.count.asking
+			_, err := w.PushAsync(t.Context(), keys, []float32{1})
+			roomtest.Must(t, err)
+			return w.count.asking - before
+		}
+		for range 10 * 8 {
+			if x.push && push(next()) < sending {
+				t.Fatalf("%s: to send a push took no time for a key elsewhere", name)
+			}
+			if x.fetches {
+				roomtest.Must(t, w.Intent(next(), w.Clock()+1, w.Clock()+2))
+			}
+			world.now += x.compute
+			w.Advance()
+		}
+		before := w.fetcher.Fetched()
+		roomtest.Must(t, w.Intent(next(), w.Clock()+1, w.Clock()+2))
+		if long := w.fetcher.Fetched() > before; long != x.long {
+			t.Errorf("%s: steps are long: %v", name, long)
+		}
 	}
 }
 
