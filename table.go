@@ -59,13 +59,13 @@ type Table struct {
 }
 
 // MayRound reports whether values and pushes of the table may be rounded where bytes are what
-// bounds the network: the rule is [Roundable], rows hold no counts, and reads of any
-// staleness will do.
+// bounds the network: the rule is [Roundable], rows hold no counts, reads of any
+// staleness will do, and there are no filters, which say themselves what may be rounded.
 func (t *Table) MayRound() bool {
 	_, may := t.Rule.(Roundable)
 	_, query := t.Rule.(Querier)
 	_, joins := t.Rule.(NonAdditive)
-	return may && !query && !joins && !t.Counts && t.Staleness == Eventual
+	return may && !query && !joins && !t.Counts && len(t.Filters) == 0 && t.Staleness == Eventual
 }
 
 // MaxDim bounds the floats of one value, so that any row fits in a frame.

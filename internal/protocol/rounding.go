@@ -48,7 +48,7 @@ func newRounding(m *godwit.Model, table int, seed uint64) *rounding {
 		}
 		return nil
 	}
-	if t.MayRound() && len(t.Filters) == 0 {
+	if t.MayRound() {
 		return &rounding{Quantizer: nearest{}, updates: true, crowded: true, merges: merges}
 	}
 	return nil

@@ -326,9 +326,10 @@ func TestOnePushesWhatIsKeptAtATime(t *testing.T) {
 func TestAPushIsRoundedWhereTheNetworkIsStrained(t *testing.T) {
 	sgd := optim.SGD{LR: 1}
 	m := modelOf(t, godwit.Table{Name: "trained", Rows: 10, Dim: 1, Rule: sgd}, godwit.Table{Name: "added", Rows: 10, Dim: 1},
-		godwit.Table{Name: "held", Rows: 10, Dim: 1, Rule: sgd, Filters: []godwit.Filter{big}})
+		godwit.Table{Name: "held", Rows: 10, Dim: 1, Rule: sgd, Filters: []godwit.Filter{big}},
+		godwit.Table{Name: "compressed", Rows: 10, Dim: 1, Rule: sgd, Filters: []godwit.Filter{filter.Compress{Method: filter.S2}}})
 	const x = 16 + 1.0/32
-	keys, push, miss := []godwit.Key{1, 11, 21}, []float32{x, x, x}, []int{0, 0, 1, 1, 2, 2}
+	keys, push, miss := []godwit.Key{1, 11, 21, 31}, []float32{x, x, x, x}, []int{0, 0, 1, 1, 2, 2, 3, 3}
 	for _, strained := range []bool{false, true} {
 		p := New(m, 1, true).Pipeline(godwit.WorkerID{})
 		sent, codes, vals := p.Filter(t.Context(), ways(strained), slices.Clone(miss), keys, push)
@@ -338,8 +339,8 @@ func TestAPushIsRoundedWhereTheNetworkIsStrained(t *testing.T) {
 			first, coding = 16, godwit.BFloat16
 			kept[1] = []float32{1.0 / 32}
 		}
-		got := []float32{vals[sent[1]], vals[sent[3]], vals[sent[5]]}
-		if want := []float32{first, x, x}; !slices.Equal(got, want) || codes[0].Coding != coding || codes[1].Coding != godwit.Raw {
+		got := []float32{vals[sent[1]], vals[sent[3]], vals[sent[5]], vals[sent[7]]}
+		if want := []float32{first, x, x, x}; !slices.Equal(got, want) || codes[0].Coding != coding || codes[1].Coding != godwit.Raw {
 			t.Errorf("strained %v: sends %v as %v, want %v", strained, got, codes, want)
 		}
 		if p.Keep(sent, 0); fmt.Sprint(rows(p.Residual())) != fmt.Sprint(kept) {

@@ -54,7 +54,7 @@ func ofTables(m *godwit.Model) (of [][]godwit.Filter) {
 func briefOf(m *godwit.Model) (of [][]godwit.Filter) {
 	each := ofTables(m)
 	for i := range m.Tables() {
-		if !m.Table(i).MayRound() || each != nil && each[i] != nil {
+		if !m.Table(i).MayRound() {
 			continue
 		}
 		if of == nil {
