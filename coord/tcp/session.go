@@ -79,20 +79,20 @@ func JoinTLS(ctx context.Context, config *tls.Config, addr, token string, seat g
 	return nil, fmt.Errorf("coord: run %q: %w: %s ended the connection, as it does with a wrong token, or if only one side has TLS: %w", cfg.Run, coord.ErrCoordinator, addr, err)
 }
 
-// dial connects to a server, which may not be there yet.
+// dial connects to a server, which may not be there yet. An error after the end of ctx has its cause.
 func dial(ctx context.Context, config *tls.Config, addr string) (net.Conn, error) {
 	for {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 		if err == nil && config != nil {
 			return encrypted(ctx, conn, config, addr)
 		}
-		if err == nil || ctx.Err() != nil {
-			return conn, err
+		if err == nil {
+			return conn, nil
 		}
 		select {
 		case <-time.After(50 * time.Millisecond):
 		case <-ctx.Done():
-			return nil, err
+			return nil, fmt.Errorf("%w (%w)", context.Cause(ctx), err)
 		}
 	}
 }

@@ -139,6 +139,25 @@ func TestAWrongTokenIsNotLetIn(t *testing.T) {
 	joinAll(t, s, 0)
 }
 
+// A join that is given up while nobody serves has the cause in its error, beside that nobody did.
+func TestAJoinThatIsGivenUpSaysWhy(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := ln.Addr().String()
+	_ = ln.Close()
+	why := errors.New("the user pressed a key")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	ended := make(chan error, 1)
+	go func() { _, err := Join(ctx, addr, token, 0, config(1, 0)); ended <- err }()
+	time.Sleep(10 * time.Millisecond) // so that it waits, as a rule
+	cancel(why)
+	if err := <-ended; !errors.Is(err, why) || !errors.Is(err, coord.ErrCoordinator) || !strings.Contains(err.Error(), addr) {
+		t.Errorf("got %v, want %v and %v", err, why, coord.ErrCoordinator)
+	}
+}
+
 // A node of which nothing is heard is lost after the TTL, though its connection stands.
 func TestASilentNodeIsLost(t *testing.T) {
 	s := serve(t, coord.Config{Run: "r", Nodes: 2, TTL: 300 * time.Millisecond})
