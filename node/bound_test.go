@@ -414,6 +414,8 @@ func TestBoundsThatCannotBeSetAreRefused(t *testing.T) {
 	for table, want := range map[int]string{-1: "no table -1", 2: "no table 2", 0: `"free"`} {
 		if err := c.Nodes[0].SetStaleness(ctx, table, godwit.Within(1)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("table %d: %v", table, err)
+		} else if errors.Is(err, godwit.ErrBound) != (table == 0) {
+			t.Errorf("table %d: %v wraps %v: %v", table, err, godwit.ErrBound, table != 0)
 		}
 	}
 	if err := c.Nodes[0].SetStaleness(ctx, 1, godwit.Within(-1)); err == nil || !strings.Contains(err.Error(), "out of range") {

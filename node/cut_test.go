@@ -366,6 +366,29 @@ func TestACutIsGivenUpAndTheNextOneMade(t *testing.T) {
 	}
 }
 
+// A node that is alone hears of no other that gave a cut up: it knows by itself that the next one must be of all rows.
+func TestANodeThatIsAloneOwesAllRowsAfterACutThatWasGivenUp(t *testing.T) {
+	c := local(t, 1, Config{Model: cutModel(t), Workers: 1})
+	w := c.Nodes[0].Worker(0)
+	must(t, w.Push(t.Context(), []godwit.Key{3}, []float32{1, 2, 3}))
+	w.Finish()
+	full := errors.New("the disk is full")
+	fails := func(int, []uint64, []float32) error { return full }
+	if _, err := c.Nodes[0].Cut(t.Context(), 1, WholeCut, fails); !errors.Is(err, full) {
+		t.Errorf("%v, want that of the sink", err)
+	}
+	none := func(int, []uint64, []float32) error { return nil }
+	if _, err := c.Nodes[0].Cut(t.Context(), 2, ChangedCut, none); err == nil || !strings.Contains(err.Error(), "must be of all") {
+		t.Errorf("a cut of changed rows after one that was given up: %v", err)
+	}
+	if rows := cutAll(t, c, 3, WholeCut); len(rows) != 1 {
+		t.Errorf("%d rows are in the cut of all, want 1", len(rows))
+	}
+	if rows := cutAll(t, c, 4, ChangedCut); len(rows) != 0 {
+		t.Errorf("%d rows have changed since, want none", len(rows))
+	}
+}
+
 func rowOf(m *godwit.Model, k godwit.Key) [2]uint64 {
 	t, row := m.Locate(k)
 	return [2]uint64{uint64(t), row}

@@ -3,6 +3,7 @@ package train_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -233,5 +234,38 @@ func TestAPositionThatCannotBeIsRefused(t *testing.T) {
 		if _, err := train.Run(t.Context(), train.Env{Workers: s.Workers(0), Begin: x.from}, x.task, train.Options{Epochs: 2}); err == nil {
 			t.Errorf("%s: a run went on", what)
 		}
+	}
+}
+
+// No run goes on from a state of workers that wait for each other in each step and have made different numbers of steps, and the error says so. One
+// goes on from even states, and where workers do not wait, or meet at the ends of stages.
+func TestAStateOfUnevenWorkersIsRefused(t *testing.T) {
+	even := schedule.Epoch{Epoch: 1, Parts: 2, Under: []schedule.Under{{Chunk: 0, Steps: 3}, {Chunk: 1, Steps: 3}}}
+	apart := schedule.Epoch{Epoch: 1, Parts: 2, Under: []schedule.Under{{Chunk: 0, Steps: 3}, {Chunk: 1, Steps: 2}}}
+	begun := schedule.Epoch{Epoch: 1, Parts: 2, Under: []schedule.Under{{Chunk: 1, Steps: 3}}}
+	half := schedule.Epoch{Epoch: 1, Parts: 2, Done: []schedule.Run{{To: 1}}}
+	over := schedule.Epoch{Epoch: 1, Parts: 2, Done: []schedule.Run{{To: 2}}}
+	together := lockstep{&counting{rows: 12, batch: 3}}
+	for what, x := range map[string]struct {
+		task  any
+		epoch schedule.Epoch
+		fails bool
+	}{
+		"as far":                        {together, even, false},
+		"at the end":                    {together, over, false},
+		"one is ahead":                  {together, apart, true},
+		"one has not begun":             {together, begun, true},
+		"one is at the end":             {together, half, true},
+		"nobody waits for another":      {newLedger(12, false, 0), apart, false},
+		"they meet at the ends of some": {newLedger(12, false, 2), apart, false},
+	} {
+		s := &train.State{Position: schedule.Position{First: 1, Epochs: []schedule.Epoch{x.epoch}}}
+		if err := train.CheckState(x.task, s); errors.Is(err, train.ErrUneven) != x.fails || (err != nil) != x.fails {
+			t.Errorf("%s: %v, want an error: %v", what, err, x.fails)
+		}
+	}
+	env := train.Env{Workers: server(t, 12, 1, 2).Workers(0)[:2], Nodes: 1, Begin: &train.State{Position: schedule.Position{First: 1, Epochs: []schedule.Epoch{apart}}}}
+	if _, err := train.Run(t.Context(), env, together, train.Options{Epochs: 1}); !errors.Is(err, train.ErrUneven) {
+		t.Errorf("a run that goes on from uneven steps: %v", err)
 	}
 }

@@ -194,3 +194,45 @@ func TestCopiesForACutCountAndGoWithIt(t *testing.T) {
 		}
 	}
 }
+
+// A cut may keep copies of a tenth of the rows, or 64 MiB of them. From half of that on the node hears that they take much, until few are left; the
+// first that would be one too many gives the cut up.
+func TestCopiesForACutHaveABound(t *testing.T) {
+	model, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 1000, Dim: 1}, godwit.Table{Name: "wide", Rows: 1, Dim: godwit.MaxDim})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := newCluster(1, model, placement.Adaptive, true, Broken{}).nodes[0]
+	if narrow, wide := n.mostCopies(n.class(0)), n.mostCopies(n.class(1000)); narrow != 64<<20/4 || wide != 64/4 {
+		t.Errorf("copies of %d rows of a float and of %d of 4 MiB may be kept, want 64 MiB of them", narrow, wide)
+	}
+	full, short := false, 0
+	n.cfg.Kept = 1 // byte, so that a tenth is the bound
+	n.cfg.CutFull, n.cfg.CutShort = func(is bool) { full = is }, func() { short++ }
+	push := func(k godwit.Key, m Mark) { n.PushAt(nil, k, []float32{1}, m) }
+	for k := range godwit.Key(1000) {
+		push(k, n.cut.settled)
+	}
+	for k := range godwit.Key(100) {
+		if want := k > 50; full != want {
+			t.Fatalf("%d copies are kept of 1,000 rows: told that they take much: %v", k, full)
+		}
+		push(k, n.cut.later())
+	}
+	n.SealCut(false)
+	for k := range godwit.Key(100) {
+		if want := k < 88; full != want {
+			t.Fatalf("%d copies are left: told that they take much: %v", 100-k, full)
+		}
+		n.Save(k, nil)
+	}
+	for k := range godwit.Key(101) {
+		if short != 0 {
+			t.Fatalf("the cut is given up with %d copies", k)
+		}
+		push(200+k, n.cut.later())
+	}
+	if left := len(n.Kept(nil)); short != 1 || left != 0 || full {
+		t.Errorf("with one copy too many, the cut is given up %d times; %d copies are left, told that they take much: %v", short, left, full)
+	}
+}
