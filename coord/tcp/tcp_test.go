@@ -139,22 +139,38 @@ func TestAWrongTokenIsNotLetIn(t *testing.T) {
 	joinAll(t, s, 0)
 }
 
-// A join that is given up while nobody serves has the cause in its error, beside that nobody did.
+// A join that is given up has the cause in its error, beside what it waited for: somebody who serves, or an answer.
 func TestAJoinThatIsGivenUpSaysWhy(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := ln.Addr().String()
-	_ = ln.Close()
-	why := errors.New("the user pressed a key")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	ended := make(chan error, 1)
-	go func() { _, err := Join(ctx, addr, token, 0, config(1, 0)); ended <- err }()
-	time.Sleep(10 * time.Millisecond) // so that it waits, as a rule
-	cancel(why)
-	if err := <-ended; !errors.Is(err, why) || !errors.Is(err, coord.ErrCoordinator) || !strings.Contains(err.Error(), addr) {
-		t.Errorf("got %v, want %v and %v", err, why, coord.ErrCoordinator)
+	for _, there := range []bool{false, true} {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ln.Close()
+		want := coord.ErrMissing
+		if !there {
+			_, want = ln.Close(), coord.ErrCoordinator
+		}
+		why := errors.New("the user pressed a key")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		ended := make(chan error, 1)
+		go func() { _, err := Join(ctx, ln.Addr().String(), token, 0, config(1, 0)); ended <- err }()
+		if there {
+			c, err := ln.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Read(make([]byte, 1)); err != nil {
+				t.Fatal(err)
+			}
+			cancel(why)
+			c.Close() // else it would wait for the last word
+		}
+		time.Sleep(10 * time.Millisecond) // so that it waits, as a rule
+		cancel(why)
+		if err := <-ended; !errors.Is(err, why) || !errors.Is(err, want) {
+			t.Errorf("somebody is there: %v: got %v, want %v and %v", there, err, why, want)
+		}
 	}
 }
 
@@ -173,6 +189,19 @@ func TestASilentNodeIsLost(t *testing.T) {
 	silent.peer.mu.Unlock()
 	silent.mu.Unlock()
 	t.Log(ss[0].Err())
+}
+
+// Nodes whose server has ended, or is not reached any more, know that both the coordinator and the node with it are lost.
+func TestALostServerIsALostCoordinatorAndNode(t *testing.T) {
+	s := serve(t, coord.Config{Run: "r", Nodes: 1, TTL: time.Minute})
+	m := joinAll(t, s, 0)[0]
+	s.mu.Lock()
+	s.seats[0].end()
+	s.mu.Unlock()
+	<-m.Done()
+	if err := m.Err(); !errors.Is(err, coord.ErrCoordinator) || !errors.Is(err, godwit.ErrPeerLost) {
+		t.Errorf("the session ended with %v, want %v and %v", err, coord.ErrCoordinator, godwit.ErrPeerLost)
+	}
 }
 
 // Who has nothing to say tells that it lives.
