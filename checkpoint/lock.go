@@ -130,7 +130,11 @@ func lease(ctx context.Context, s Store, h Holder, ttl time.Duration) (*Lock, er
 	state := leaseState{Holder: h, Word: rand.Text(), Unsure: n > 0 && !before.Released}
 	err = createLease(ctx, s, n+1, state)
 	if errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("%w: it came at the same time as this one", ErrLocked)
+		faster, err := readLease(ctx, s, n+1)
+		if err != nil {
+			return nil, fmt.Errorf("%w: it came at the same time as this one (which it is, is not known: %w)", ErrLocked, err)
+		}
+		return nil, fmt.Errorf("%w: %v; it came at the same time as this one", ErrLocked, faster.Holder)
 	}
 	if err != nil {
 		return nil, err
@@ -304,7 +308,11 @@ func (k *keeper) renew(ctx context.Context) {
 	switch {
 	case k.unsure: // the next renewal tells
 	case err == nil:
-		k.lost = fmt.Errorf("%w: it took over from this one, which did not renew its lease for %v", ErrLocked, k.ttl)
+		what := ErrLocked
+		if !next.Yielded { // else it was a third one
+			what = held(next.Holder)
+		}
+		k.lost = fmt.Errorf("%w; it took over from this one, which did not renew its lease for %v", what, k.ttl)
 	case failed == nil && alone:
 		k.renewed = began
 	}

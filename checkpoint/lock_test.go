@@ -103,7 +103,7 @@ func TestALeaseThatIsTakenOverIsLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	k.renew(ctx)
-	if err := k.check(); !errors.Is(err, ErrLocked) {
+	if err := k.check(); !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), "the run two, process 2 of h") {
 		t.Errorf("the first holder was told %v", err)
 	}
 	if err := k.release(); err != nil {
@@ -168,6 +168,15 @@ func (s meanwhile) Create(ctx context.Context, name string, write func(io.Writer
 		s.create()
 	}
 	return s.Store.Create(ctx, name, write)
+}
+
+// Of two runs that come at the same moment one has the lease, and the other hears which that is.
+func TestWhoComesAtTheSameTimeHearsOfWhom(t *testing.T) {
+	s := unlockable(t)
+	_, err := lease(t.Context(), meanwhile{Store: s, create: func() { putLease(t, s, 1, leaseState{Holder: one}) }}, two, time.Hour)
+	if !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), "the run one, process 1 of h") {
+		t.Errorf("the second one got %v", err)
+	}
 }
 
 // A lease is renewed after an outage at the moment at which another run takes it over. One of the two has it, or none.
