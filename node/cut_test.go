@@ -389,6 +389,39 @@ func TestANodeThatIsAloneOwesAllRowsAfterACutThatWasGivenUp(t *testing.T) {
 	}
 }
 
+// What cannot be restored is told, and the rows before it are restored.
+func TestRowsThatCannotBeRestoredAreNamed(t *testing.T) {
+	m := modelOf(t, godwit.Table{Name: "t", Rows: 100, Dim: 2})
+	c := local(t, 2, Config{Model: m, Workers: 1, Policy: placement.RelocateAll})
+	n := c.Nodes[0]
+	own := homedAt(t, n, 0, 2)
+	must(t, c.Nodes[1].Worker(0).Localize(t.Context(), own[1:]))
+	stays, left := uint64(own[0]), uint64(own[1])
+	for _, x := range []struct {
+		table    int
+		rows     []uint64
+		floats   int
+		restored int
+		is       error
+		says     string
+	}{
+		{1, nil, 0, 0, nil, "there is no table 1, the model has 1"},
+		{-1, nil, 0, 0, nil, "there is no table -1"},
+		{0, []uint64{stays}, 3, 0, godwit.ErrLength, `1 rows of table "t"`},
+		{0, []uint64{stays, 100}, 4, 1, godwit.ErrKeyRange, `row 100 of table "t"`},
+		{0, []uint64{stays, left}, 4, 1, nil, fmt.Sprintf(`row %d of table "t": the row has left this node already`, left)},
+	} {
+		got, err := n.Restore(x.table, x.rows, make([]float32, x.floats), false)
+		if err == nil || got != x.restored || x.is != nil && !errors.Is(err, x.is) || !strings.Contains(err.Error(), x.says) {
+			t.Errorf("rows %v of table %d: %d restored, %v; want %d, and an error that says %q", x.rows, x.table, got, err, x.restored, x.says)
+		}
+	}
+	closeAll(t, c)
+	if _, err := n.Restore(0, []uint64{stays}, []float32{1, 2}, false); !errors.Is(err, godwit.ErrClosed) {
+		t.Errorf("at a node that was closed: %v", err)
+	}
+}
+
 func rowOf(m *godwit.Model, k godwit.Key) [2]uint64 {
 	t, row := m.Locate(k)
 	return [2]uint64{uint64(t), row}

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/godwit-ps/godwit"
@@ -123,5 +124,31 @@ func TestAShardOfTooManyLengthsOfRowsIsAnError(t *testing.T) {
 	cfg.rowLens = make([]int, store.MaxClasses+1)
 	if s, err := NewShard(&cfg, store.HeapAlloc); err == nil || s != nil {
 		t.Errorf("a shard, and error %v", err)
+	}
+}
+
+// Only a main copy is restored, and read as a row to be kept: at a node with a replica nothing is written, and there is no such row.
+func TestOnlyAMainCopyIsRestored(t *testing.T) {
+	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 8, Dim: 2, Rule: optim.AdaGrad{LR: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, home, away := pair(t, m, placement.ReplicateAll)
+	home.Push(0, []float32{1, 2})
+	calm(t, c)
+	before := slices.Clone(away.row(0))
+	if away.Restore(0, 0, []float32{7, 7, 7, 7}, true) || !slices.Equal(away.row(0), before) {
+		t.Errorf("a replica is restored: it was %v and is %v", before, away.row(0))
+	}
+	if row, here := away.Row(0, nil); here {
+		t.Errorf("a replica is read as %v", row)
+	}
+	want := []float32{7, 8, 9, 10}
+	if !home.Restore(0, 0, want, true) {
+		t.Error("the main copy is not restored")
+	}
+	calm(t, c)
+	if row, here := home.Row(0, nil); !here || !slices.Equal(row, want) || !slices.Equal(away.row(0), want) {
+		t.Errorf("the main copy is %v, %v, the replica %v, want %v", row, here, away.row(0), want)
 	}
 }
