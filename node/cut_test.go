@@ -389,6 +389,36 @@ func TestANodeThatIsAloneOwesAllRowsAfterACutThatWasGivenUp(t *testing.T) {
 	}
 }
 
+// A node that fails while it hands rows over does not use the sink any more when Cut has returned: what the sink writes to may be closed then.
+func TestASinkIsNotUsedWhenACutHasEndedWithTheRun(t *testing.T) {
+	const rows = 10_000
+	c := local(t, 1, Config{Model: modelOf(t, godwit.Table{Name: "t", Rows: rows, Dim: 1}), Workers: 1})
+	n, w := c.Nodes[0], c.Nodes[0].Worker(0)
+	must(t, godwit.PushRange(t.Context(), w, 0, rows, make([]float32, rows)))
+	w.Finish()
+	why := errors.New("out of cheese")
+	var ended atomic.Bool
+	calls := 0
+	_, err := n.Cut(t.Context(), 1, WholeCut, func(int, []uint64, []float32) error {
+		if calls++; calls == 1 {
+			n.run.Fail(why)
+			time.Sleep(20 * time.Millisecond) // a Cut that does not wait returns meanwhile
+		}
+		if ended.Load() {
+			t.Error("the sink is in use after Cut has returned")
+		}
+		return nil
+	})
+	ended.Store(true)
+	if !errors.Is(err, why) {
+		t.Errorf("the cut ended with %v, want %v", err, why)
+	}
+	closeAll(t, c)
+	if calls != 1 {
+		t.Errorf("the sink was called %d times, and the run was over during the first", calls)
+	}
+}
+
 // What cannot be restored is told, and the rows before it are restored.
 func TestRowsThatCannotBeRestoredAreNamed(t *testing.T) {
 	m := modelOf(t, godwit.Table{Name: "t", Rows: 100, Dim: 2})

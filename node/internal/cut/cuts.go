@@ -54,6 +54,7 @@ type Cuts struct {
 	number  atomic.Uint64 // of the cut under way, or the last one
 	longest atomic.Int64  // nanoseconds that a worker took to cross
 	wake    chan struct{} // holds a token when Run is to look
+	gone    chan struct{} // closed when Run has returned
 	kept    uint64        // copies of rows that cuts before this one kept
 	changed bool          // the cut under way is of the changed rows only. Run writes it under the lock
 
@@ -141,7 +142,7 @@ type Stats struct {
 
 // New returns the cuts of a node, which Run makes.
 func New(c Config) *Cuts {
-	x := &Cuts{Config: c, wake: make(chan struct{}, 1), teller: teller{out: c.Links.Sender()}, stage: ended, peers: make([]progress, c.Links.Nodes())}
+	x := &Cuts{Config: c, wake: make(chan struct{}, 1), gone: make(chan struct{}), teller: teller{out: c.Links.Sender()}, stage: ended, peers: make([]progress, c.Links.Nodes())}
 	for i := range x.peers {
 		x.peers[i].stage = ended
 	}
@@ -185,7 +186,8 @@ func signal(c chan struct{}) {
 }
 
 // Make makes the cut of a number, of the changed rows or of all, or joins that which another node has
-// asked for. It hands what is to be saved here to sink, by the goroutine of Run.
+// asked for. It hands what is to be saved here to sink, by the goroutine of Run. It waits for a call of sink that is under way
+// also where the context or the run has ended meanwhile.
 func (c *Cuts) Make(ctx context.Context, number uint64, changed bool, sink func(table int, rows []uint64, floats []float32) error) (Stats, error) {
 	x := &call{ctx: ctx, number: number, changed: changed, sink: sink, done: make(chan struct{})}
 	c.mu.Lock()
@@ -202,14 +204,11 @@ func (c *Cuts) Make(ctx context.Context, number uint64, changed bool, sink func(
 	c.compare()
 	c.mu.Unlock()
 	signal(c.wake)
-	switch c.Host.Wait(x.done, ctx.Done(), c.Host.Done()) {
-	case 1:
+	if c.Host.Wait(x.done, ctx.Done(), c.Host.Done()) != 0 {
 		signal(c.wake) // Run ends the call, so that sink is not in use any more
-		if c.Host.Wait(x.done, c.Host.Done(), nil) == 1 {
+		if c.Host.Wait(x.done, c.gone, nil) == 1 {
 			return Stats{}, c.Host.Err()
 		}
-	case 2:
-		return Stats{}, c.Host.Err()
 	}
 	return x.stats, x.err
 }
@@ -281,6 +280,7 @@ func (c *Cuts) giveUp(why error) {
 
 // Run makes cuts until the node stops.
 func (c *Cuts) Run() {
+	defer close(c.gone)
 	for c.Host.Wait(c.wake, c.Host.Stop(), nil) == 0 {
 		for c.next() {
 			if !c.make() {
@@ -413,13 +413,16 @@ func (c *Cuts) until(ok func() bool) bool {
 	}
 }
 
-// look ends a call whose context has ended, or that waits for a cut that was given up.
+// look ends a call whose context or run has ended, or that waits for a cut that was given up.
 func (c *Cuts) look() {
 	late := c.crossed()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if x := c.call; x != nil && x.ctx.Err() != nil {
-		err := c.behind(context.Cause(x.ctx), late)
+	if x := c.call; x != nil && (x.ctx.Err() != nil || c.Host.Err() != nil) {
+		err := c.Host.Err()
+		if err == nil {
+			err = c.behind(context.Cause(x.ctx), late)
+		}
 		if c.current() == x {
 			c.giveUp(err)
 		} else {
