@@ -239,21 +239,21 @@ func TestABadScanSaysWhatIsWrong(t *testing.T) {
 // A node may have many scans open, and no more: one too many is refused, and what
 // was refused leaves room for others when some end, be it before their answers.
 func TestOneScanTooManyIsRefused(t *testing.T) {
-	const keys = 400
+	const keys, thousand = 400, 1 << 10
 	d := deskOf(t, 0, 2, keys, func() {}, func(godwit.Key) bool { return true })
 	begun := func(worker int) error { // a scan that takes nothing
 		m := merge{of: d.workers[worker], end: keys}
 		defer m.close()
 		return m.begin(t.Context(), 1)
 	}
-	for i := range most {
+	for i := range thousand {
 		roomtest.Must(t, begun(i%2))
 	}
 	if err := begun(0); !errors.Is(err, godwit.ErrFull) {
-		t.Fatalf("scan %d: %v, want %v", most+1, err, godwit.ErrFull)
+		t.Fatalf("scan %d: %v, want %v", thousand+1, err, godwit.ErrFull)
 	}
-	if a, b := d.workers[0].Open(), d.workers[1].Open(); a+b != most {
-		t.Errorf("%d scans are open, want %d", a+b, most)
+	if a, b := d.workers[0].Open(), d.workers[1].Open(); a+b != thousand {
+		t.Errorf("%d scans are open, want %d", a+b, thousand)
 	}
 	for i, r := range d.records(t, 1) {
 		roomtest.Must(t, d.take(1, &wire.Record{Kind: wire.Scanned, Op: r.Op, Key: keys}))
