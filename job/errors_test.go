@@ -12,7 +12,9 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
+	cmem "github.com/godwit-ps/godwit/coord/mem"
 	"github.com/godwit-ps/godwit/data/setting"
+	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/task"
 )
 
@@ -75,6 +77,40 @@ func TestErrorsOfTheCoordinatorComeThroughLeadAndJoin(t *testing.T) {
 					t.Errorf("%s, %s: the member is found: %t in %v", what, where, found, err)
 				}
 			}
+		}
+	}
+}
+
+// What all nodes find, such as a loss that is no number, one of them tells first. The others return it as what they have found, and what is a
+// consequence of it as that.
+func TestWhatANodeFindsItselfIsItsErrorThoughAnotherWasFaster(t *testing.T) {
+	hub, err := cmem.New(coord.Config{Run: "r", Nodes: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	joined := make(chan coord.Session, 2)
+	for i := range 2 {
+		go func() {
+			s, err := hub.Join(timeout(t), fmt.Sprint("at-", i))
+			if err != nil {
+				t.Error(err)
+			}
+			joined <- s
+		}()
+	}
+	faster, slower := <-joined, <-joined
+	if t.Failed() {
+		t.FailNow()
+	}
+	defer faster.Close(t.Context())
+	defer slower.Close(t.Context())
+	faster.Fail(fmt.Errorf("train: epoch 3: %w", train.ErrDiverged))
+	<-slower.Done()
+	p := &part{session: slower}
+	for found, stays := range map[error]bool{train.ErrDiverged: true, godwit.ErrMemory: true, context.Canceled: false} {
+		err := p.cause(fmt.Errorf("train: epoch 3: %w", found))
+		if errors.Is(err, found) != stays || errors.Is(err, coord.ErrFailed) == stays {
+			t.Errorf("a node that has found %v itself, or not: %v, ends with %v", found, stays, err)
 		}
 	}
 }

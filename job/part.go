@@ -113,9 +113,10 @@ func (p *part) execute(ctx context.Context, nw transport.Network, l transport.Li
 func (p *part) stoppedBeforeStart() bool { return !p.begun && p.session.StopReason() != "" }
 
 // cause returns the reason for the end of the run that the session knows, where
-// it knows one: the error of an operation is often its consequence.
+// it knows one: the error of an operation is often its consequence. What this node has found
+// itself is none, though another node may have told of it before.
 func (p *part) cause(err error) error {
-	if errors.Is(err, godwit.ErrMemory) {
+	if errors.Is(err, godwit.ErrMemory) || errors.Is(err, train.ErrDiverged) {
 		return err
 	}
 	if p.session.Err() == nil && errors.Is(err, godwit.ErrPeerLost) {
