@@ -36,9 +36,10 @@ func (e *PartitionError) Error() string { return fmt.Sprintf("%v: %s", godwit.Er
 
 func (e *PartitionError) Unwrap() error { return godwit.ErrPeerLost }
 
-// A MemberError says that a run ended because of one member.
+// A MemberError says that a run ended because a member was lost, or called Fail: because of itself, or, as the text of Err
+// tells then, of another one that it has lost.
 type MemberError struct {
-	Member Member // the cause
+	Member Member // that was lost, or called Fail
 	Err    error  // godwit.ErrPeerLost or ErrFailed, with the cause
 }
 

@@ -70,7 +70,8 @@ func TestAConnectionThatEndsWithoutAGoodbyeHasLostItsNode(t *testing.T) {
 	if !errors.Is(err, godwit.ErrPeerLost) || !errors.Is(err, why) || !strings.Contains(err.Error(), "node 2 ("+r.addr(2)+"): connection ended") {
 		t.Errorf("the run ended with %v", err)
 	}
-	if err := ss[1].Err(); !errors.Is(err, coord.ErrFailed) || !strings.Contains(err.Error(), "cable cut") {
+	var who *coord.MemberError // who told
+	if err := ss[1].Err(); !errors.Is(err, coord.ErrFailed) || !errors.As(err, &who) || who.Member.ID != 0 || !strings.Contains(err.Error(), "node 2 ("+r.addr(2)+"): connection ended: cable cut") {
 		t.Errorf("the others were told %v", err)
 	}
 }
