@@ -32,7 +32,7 @@ type Table struct {
 	// that nobody announced. Nodes may then have copies of rows that they access again and
 	// again, of which they see each other's pushes with one of the next sync rounds, also where they
 	// would fetch the values of other tables ahead of each step. Without
-	// it, and without intents, a row has one copy, on which synchronous operations are atomic.
+	// it, and without intents, a row has one copy under the adaptive policies, on which synchronous operations are atomic.
 	Relaxed bool
 	// Hot, where set, gives how often the task expects a row to be accessed
 	// (any unit, the same for all tables). Only the policy "nonuniform" calls it,
