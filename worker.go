@@ -150,7 +150,8 @@ type Awaiter interface {
 	Worker
 	// Await is a Wait for one operation that leaves it under way when ctx ends first. It
 	// then returns false and no error, the operation's buffers stay in use, and Await or
-	// Wait may be called again. A Wait whose context is over gives the operation up.
+	// Wait may be called again. So it is with an [ErrBound], as the worker itself has to go on first ([Worker.PullAfter]); after any
+	// other error the operation is over. A Wait whose context is over gives the operation up.
 	Await(ctx context.Context, h Handle) (over bool, err error)
 	// AwaitAhead waits for values that were asked for ahead of the worker's present step and are on their way, and
 	// reports whether they came before ctx ended. A PullAsync does not wait for them, but asks for what has not come.

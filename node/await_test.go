@@ -87,6 +87,23 @@ func TestAwaitEndsWithTheRun(t *testing.T) {
 	_ = c.Close(background(t)) // which says that node 1 was lost
 }
 
+// What the worker itself holds up is not over, and may be waited for later: its buffer is in use until then.
+func TestWhatCannotBeAwaitedYetIsUnderWay(t *testing.T) {
+	c := local(t, 1, Config{Model: bounded(t, 1, 1), Workers: 1})
+	ctx, w := background(t), c.Nodes[0].Worker(0).(godwit.Awaiter)
+	v := []float32{-1}
+	h, err := w.PullAfter(ctx, 1, []godwit.Key{0}, v)
+	must(t, err)
+	if over, err := w.Await(ctx, h); over || !errors.Is(err, godwit.ErrBound) {
+		t.Errorf("before its clock: over %v, %v, want %v and an operation under way", over, err, godwit.ErrBound)
+	}
+	must(t, w.Push(ctx, []godwit.Key{0}, []float32{3}))
+	w.Advance()
+	if over, err := w.Await(ctx, h); !over || err != nil || v[0] != 3 {
+		t.Errorf("at its clock: over %v, %v, reads %v, want 3", over, err, v)
+	}
+}
+
 // Unhindered tells of a worker that has as much under way as it may, before a call waits.
 func TestACallThatWouldWaitIsKnownBefore(t *testing.T) {
 	g := newGate()

@@ -264,7 +264,7 @@ func (w *Worker) lookAfter(ctx context.Context, h godwit.Handle) (over bool, err
 	}
 	switch w.look(ctx, o, &err) {
 	case 0:
-		return true, err
+		return err == nil, err // with an error it cannot be waited for yet
 	case 1:
 		return false, nil
 	}
