@@ -30,8 +30,12 @@ _Forward = TypeVar("_Forward", bound=Callable[..., torch.Tensor])
 
 
 def _eager(forward: _Forward) -> _Forward:
-    """Leaves a forward out of what ``torch.compile`` compiles."""
-    return cast(_Forward, cast(Any, torch.compiler).disable(forward))
+    """Leaves a forward out of what ``torch.compile`` compiles. With ``fullgraph`` that is an error, which tells the reason."""
+    disable = cast(Any, torch.compiler).disable
+    try:
+        return cast(_Forward, disable(forward, reason="rows are read from the cluster, which no graph of torch does: without fullgraph=True what is before and after is compiled"))
+    except TypeError:  # an older version of torch takes no reason
+        return cast(_Forward, disable(forward))
 
 
 # Reports whether torch.jit.trace runs a forward, and whether torch.export does: what older versions of torch do not tell.
@@ -180,9 +184,12 @@ def _distinct(input: torch.Tensor, table: Table, padding_idx: int | None, weight
     return rows, inverse.to(input.device), padding
 
 
+_UNTRACED = "a model with rows of a cluster cannot be scripted, traced or exported: do it with godwit.to_torch(model), a copy with modules of torch.nn"
+
+
 def _checked(input: Any) -> torch.Tensor:
-    if _tracing() or _exporting():
-        raise ArgumentError("a model with rows of a cluster cannot be traced or exported: do it with godwit.to_torch(model), a copy with modules of torch.nn")
+    if _tracing() or _exporting() or isinstance(input, torch.fx.Proxy):
+        raise ArgumentError(_UNTRACED)
     if not isinstance(input, torch.Tensor):
         raise TypeError(f"the input is of type {type(input).__name__}, want a tensor of integers")
     return cast(torch.Tensor, _buffers.rows(input))
@@ -292,6 +299,10 @@ class _Module(torch.nn.Module):
 
     def __deepcopy__(self, memo: Any) -> Any:
         raise TypeError(f"a module with the rows of table {self.table.name!r} cannot be copied: they are in the cluster of this process. godwit.to_torch(model) is a copy with modules of torch.nn")
+
+    def __prepare_scriptable__(self) -> Any:
+        """Is called by ``torch.jit.script``."""
+        raise ArgumentError(_UNTRACED)
 
     def __getstate__(self) -> Any:
         raise TypeError(f"a module with the rows of table {self.table.name!r} cannot be pickled: save its state_dict()")

@@ -1,6 +1,7 @@
 """godwit.nn and godwit.optim beside torch's."""
 
 import copy
+import inspect
 import io
 import os
 import pickle
@@ -280,6 +281,15 @@ def test_a_model_that_is_compiled_trains_to_the_same_loss(on):
         a.step()
         b.step()
     same(ours, theirs)
+
+
+def test_a_model_that_is_compiled_whole_says_why_it_cannot(on):
+    if "reason" not in inspect.signature(torch.compiler.disable).parameters:
+        pytest.skip("this version of torch tells no reason")
+    ours, _ = both(on)
+    compiled = torch.compile(torch.nn.Sequential(ours, torch.nn.Linear(DIM, 1)), backend="eager", fullgraph=True)
+    with pytest.raises(Exception, match="rows are read from the cluster.*fullgraph"):
+        compiled(ids_of(1))
 
 
 def test_padding_has_no_gradient_and_begins_as_zero(on):
@@ -867,7 +877,9 @@ def test_what_would_copy_or_trace_rows_names_to_torch(on):
     for act in (
         lambda: copy.deepcopy(model),
         lambda: copy.deepcopy(model[0].weight),
+        lambda: torch.jit.script(model),
         lambda: torch.jit.trace(model, ids),
+        lambda: torch.fx.symbolic_trace(model),
         lambda: torch.export.export(model, (ids,)),
     ):
         with pytest.raises((TypeError, ValueError), match=r"godwit\.to_torch\(model\)"):
