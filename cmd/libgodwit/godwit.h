@@ -43,7 +43,8 @@ enum {
 	GODWIT_CANCELLED = -8,
 	GODWIT_PANIC     = -9,  /* a defect of Godwit */
 	GODWIT_FORKED    = -10, /* this process was forked after the library had been loaded */
-	GODWIT_OTHER     = -11  /* the text says what */
+	GODWIT_OTHER     = -11, /* the text says what */
+	GODWIT_FULL      = -12  /* a bounded queue has no room: nothing was done, and the text says what to wait for */
 };
 
 /* The ABI of the library: GODWIT_ABI of the header that it was built with. */

@@ -207,7 +207,7 @@ func TestMistakesAreToldByTheirCode(t *testing.T) {
 }
 
 func TestErrorsOfTheCoreHaveCodes(t *testing.T) {
-	for err, want := range map[error]Code{nil: OK, godwit.ErrPeerLost: Lost, godwit.ErrMemory: Memory, &godwit.OpError{Err: godwit.ErrClosed}: Closed, errors.New("x"): Other} {
+	for err, want := range map[error]Code{nil: OK, godwit.ErrPeerLost: Lost, godwit.ErrMemory: Memory, &godwit.OpError{Err: godwit.ErrClosed}: Closed, &godwit.OpError{Err: godwit.ErrFull}: Full, godwit.ErrSample: Argument, errors.New("x"): Other} {
 		if got := CodeOf(err); got != want {
 			t.Errorf("%v has code %d, want %d", err, got, want)
 		}

@@ -31,6 +31,7 @@ const (
 	Panic     Code = -9  // a defect of Godwit
 	Forked    Code = -10 // the process was forked after the library had begun
 	Other     Code = -11 // anything else; the text says what
+	Full      Code = -12 // a bounded queue has no room: nothing was done
 )
 
 // ErrBusy: a worker is used by another thread, or by a call that has not ended.
@@ -49,8 +50,8 @@ func CodeOf(err error) Code {
 		is   error
 		code Code
 	}{
-		{nil, OK}, {errArgument, Argument}, {godwit.ErrKeyRange, KeyRange}, {errLength, Length}, {godwit.ErrLength, Length}, {errNone, Closed},
-		{godwit.ErrMemory, Memory}, {godwit.ErrPeerLost, Lost}, {coord.ErrFailed, Lost}, {coord.ErrLeft, Lost}, {ErrBusy, Busy}, {errCancelled, Cancelled}, {context.Canceled, Cancelled},
+		{nil, OK}, {errArgument, Argument}, {godwit.ErrSample, Argument}, {godwit.ErrKeyRange, KeyRange}, {errLength, Length}, {godwit.ErrLength, Length}, {errNone, Closed},
+		{godwit.ErrMemory, Memory}, {godwit.ErrPeerLost, Lost}, {coord.ErrFailed, Lost}, {coord.ErrLeft, Lost}, {ErrBusy, Busy}, {godwit.ErrFull, Full}, {errCancelled, Cancelled}, {context.Canceled, Cancelled},
 		{context.DeadlineExceeded, Cancelled}, {godwit.ErrHandle, Closed}, {godwit.ErrClosed, Closed},
 	} {
 		if err == c.is || c.is != nil && errors.Is(err, c.is) {

@@ -27,6 +27,7 @@ _ERRORS = {
     -7: errors.BusyError,
     -8: errors.CancelledError,
     -10: errors.ForkError,
+    -12: errors.FullError,
 }
 
 _i32, _i64, _u64, _size, _at = ctypes.c_int32, ctypes.c_int64, ctypes.c_uint64, ctypes.c_size_t, ctypes.c_void_p

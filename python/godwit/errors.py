@@ -33,6 +33,10 @@ class BusyError(GodwitError):
     """Another thread uses the worker, or an operation that was not waited for."""
 
 
+class FullError(GodwitError):
+    """A bounded queue, such as of what is announced, has no room: the text says what to wait for."""
+
+
 class CancelledError(GodwitError):
     """An operation was cancelled, or its time was over."""
 

@@ -342,6 +342,19 @@ def test_rows_that_are_drawn(clusters):
     assert w.pull(wrong, [1]).tolist() == [[0]]
 
 
+def test_samples_that_there_is_no_room_or_no_number_for(cluster):
+    t = cluster.table("t", 10, 2)
+    s, w = cluster.sampler(t), cluster.worker
+    samples = []
+    with pytest.raises(errors.FullError, match="samples open; pull them"):
+        for _ in range(10**6):
+            samples.append(w.prepare_sample(s, 1))
+    w.pull_sample(samples[0], 1)
+    w.prepare_sample(s, 1)
+    with pytest.raises(errors.ArgumentError, match="no such samples"):
+        w.pull_sample(samples[0], 1)
+
+
 @pytest.mark.parametrize("n", [-1, 2**32 + 5, 1.5])
 def test_wrong_numbers_of_rows_that_are_drawn(cluster, n):
     t = cluster.table("t", 10, 2)
