@@ -574,6 +574,8 @@ class Cluster:
         self._saved: str | None = None  # the checkpoint with all rows as they are
         self._groups: list[_Group] = []
         self._lock = threading.RLock()
+        self._closing = threading.RLock()  # of who closes it, as long as it waits
+        self._ending: list[_Group] = []  # groups of a cluster that is closed, and have not all ended
         self.closed = False
         self.workers: Sequence[Worker] = [Worker(self, i) for i in range(nodes * workers)]
         _open.add(self)
@@ -785,12 +787,14 @@ class Cluster:
 
         With several ranks it returns when all have called it. It waits for the others as long as they live, and they read the rows of this rank until
         then; only barrier, sync_all, save and tables that have not begun, to which this rank does not come any more, raise there. An interrupt ends the wait; the others see a loss then.
+        Calls of this rank's other threads raise ClosedError meanwhile; one that closes the cluster, too, waits as well.
         """
-        with self._lock:
-            if self.closed:
-                return
-            failed = self._settle()
-            groups = self._leave()
+        with self._closing:
+            with self._lock:
+                if self.closed:
+                    return
+                failed = self._settle()
+                groups = self._leave()
             try:
                 left = [group for group in groups if not group.close(0)]  # all begin, so that nobody waits for this rank in one of them
                 while left:
@@ -798,6 +802,8 @@ class Cluster:
             except BaseException as e:
                 self._abandon(groups, e)
                 raise
+            finally:
+                self._ending = []
         if failed is not None:
             raise failed
 
@@ -806,6 +812,7 @@ class Cluster:
         self.closed = True
         _open.discard(self)
         groups, self._groups = self._groups, []
+        self._ending = groups
         for t in self._tables.values():
             t._group = t._begun = None
         return groups
@@ -842,8 +849,8 @@ class Cluster:
             self.close()
             return
         with self._lock:
-            if not self.closed:
-                self._abandon(self._leave(), why)
+            groups = self._ending if self.closed else self._leave()
+        self._abandon(groups, why)
 
     def __repr__(self) -> str:
         return f"Cluster({len(self._tables)} tables, {len(self.workers)} workers{', closed' if self.closed else ''})"

@@ -300,6 +300,69 @@ def test_what_is_closed_says_so(cluster):
         w.wait_sync()
 
 
+@pytest.fixture
+def closing(monkeypatch):
+    """Has a thread close a cluster that waits for another rank. It returns the cluster, a table, the thread, and what ends the wait."""
+    c, waits, may = godwit.Cluster(), threading.Event(), threading.Event()
+    t = c.table("t", 10, 1)
+    c.start()
+    end = c._groups[0].close
+
+    def close(ms):
+        waits.set()
+        return may.wait(ms / 1000) and end(ms)
+
+    monkeypatch.setattr(c._groups[0], "close", close)
+    thread = threading.Thread(target=c.close, daemon=True)
+    thread.start()
+    assert waits.wait(60)
+    yield c, t, thread, may
+    may.set()
+    thread.join(60)
+    assert not thread.is_alive()
+
+
+def in_a_thread(call, wait):
+    """Has a thread make a call, waits for so many seconds for its end, and returns the thread."""
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    thread.join(wait)
+    return thread
+
+
+def test_calls_of_other_threads_do_not_wait_for_a_cluster_that_closes(closing):
+    c, t, thread, _ = closing
+    told = []
+
+    def calls():
+        for call in (lambda: c.worker.pull(t, [1]), c.worker.barrier, c.start, lambda: c.table("u", 1, 1)):
+            try:
+                call()
+            except errors.ClosedError as e:
+                told.append(e)
+
+    in_a_thread(calls, 20)
+    assert len(told) == 4 and thread.is_alive()
+
+
+def test_who_closes_a_cluster_that_closes_waits_too(closing):
+    c, _, _, may = closing
+    other = in_a_thread(c.close, 0.05)
+    assert other.is_alive()
+    may.set()
+    other.join(60)
+    assert not other.is_alive()
+
+
+def test_a_rank_that_fails_while_a_thread_closes_its_cluster_waits_for_nobody(closing, monkeypatch):
+    c, _, _, _ = closing
+    abandoned = []
+    monkeypatch.setattr(c._ending[0], "abandon", lambda reason, ms: abandoned.append(reason) or True)
+    monkeypatch.setattr(godwit.Cluster, "world", 2)
+    in_a_thread(lambda: c.__exit__(ValueError, ValueError("a batch"), None), 20)
+    assert abandoned == ["ValueError: a batch"]
+
+
 @pytest.mark.parametrize("copy", [pickle.dumps, copy.deepcopy], ids=["pickle", "deepcopy"])
 def test_what_is_of_this_process_is_not_copied(cluster, copy):
     for x in (cluster, cluster.table("t", 1, 1)):
