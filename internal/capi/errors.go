@@ -51,7 +51,7 @@ func CodeOf(err error) Code {
 		code Code
 	}{
 		{nil, OK}, {errArgument, Argument}, {godwit.ErrSample, Argument}, {godwit.ErrKeyRange, KeyRange}, {errLength, Length}, {godwit.ErrLength, Length}, {errNone, Closed},
-		{godwit.ErrMemory, Memory}, {godwit.ErrPeerLost, Lost}, {coord.ErrFailed, Lost}, {coord.ErrLeft, Lost}, {ErrBusy, Busy}, {godwit.ErrFull, Full}, {errCancelled, Cancelled}, {context.Canceled, Cancelled},
+		{godwit.ErrMemory, Memory}, {godwit.ErrPeerLost, Lost}, {coord.ErrFailed, Lost}, {coord.ErrLeft, Lost}, {coord.ErrMissing, Lost}, {ErrBusy, Busy}, {godwit.ErrFull, Full}, {errCancelled, Cancelled}, {context.Canceled, Cancelled},
 		{context.DeadlineExceeded, Cancelled}, {godwit.ErrHandle, Closed}, {godwit.ErrClosed, Closed},
 	} {
 		if err == c.is || c.is != nil && errors.Is(err, c.is) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/checkpoint"
 	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/coord/etcd"
 	ctcp "github.com/godwit-ps/godwit/coord/tcp"
@@ -88,11 +89,14 @@ func (c *Cluster) join(ctx context.Context, m Member, secure *tls.Config) (end f
 	c.mu.Lock()
 	c.reached = told
 	c.mu.Unlock()
-	run := coord.Config{Run: m.Run, Nodes: c.nodes, Addr: told, Fingerprint: cfg.Fingerprint(), Join: time.Duration(m.JoinMs) * time.Millisecond}
+	run := coord.Config{Run: m.Run, Nodes: c.nodes, Addr: told, Fingerprint: c.fingerprint(), Join: time.Duration(m.JoinMs) * time.Millisecond}
 	if len(m.Etcd) > 0 {
 		cfg.Session, err = etcd.Access{Endpoints: m.Etcd, TLS: secure, Token: m.Token}.JoinAs(ctx, godwit.NodeID(m.Rank), run)
 	} else {
 		cfg.Session, err = ctcp.JoinTLS(ctx, secure, m.Coordinator, m.Token, godwit.NodeID(m.Rank), run)
+	}
+	if errors.Is(err, coord.ErrMissing) {
+		err = fmt.Errorf("%w: all ranks have to begin the tables %q (in Python the first access to one does it)", err, names(checkpoint.Tables(cfg.Model)))
 	}
 	if err != nil {
 		return nil, errors.Join(err, cfg.Listener.Close())

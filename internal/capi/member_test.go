@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"math/big"
 	"net"
 	"os"
@@ -120,6 +121,39 @@ func trains(t *testing.T, cs []*Cluster, of func(int, string) Member) {
 		t.Error("rows that one rank has written at their owners are others when another one reads them")
 	}
 	closeAll(t, cs)
+}
+
+// Processes whose tables differ are told in what, and one that is alone what it waited for.
+func TestMembersThatDoNotFit(t *testing.T) {
+	for want, others := range map[string][]Table{
+		"the list of tables of this one": twoTables[:1],
+		"the table " + twoTables[0].Name: {func() Table { x := twoTables[0]; x.Rows++; return x }(), twoTables[1]},
+		"not all nodes arrived: 1 of 2":  nil,
+	} {
+		open := func(rank int, at string, tables []Table) *Cluster {
+			m := Member{Run: "r", Rank: rank, Serve: rank == 0, Coordinator: at, Token: "token"}
+			if others == nil {
+				m.JoinMs = 100
+			}
+			b, err := json.Marshal(Config{Nodes: 2, Tables: tables, Member: &m})
+			must(t, err)
+			c, err := Open(b)
+			must(t, err)
+			return c
+		}
+		cs := []*Cluster{open(0, "127.0.0.1:0", twoTables)}
+		if others != nil {
+			cs = append(cs, open(1, cs[0].Address(), others))
+		}
+		for _, c := range cs {
+			if _, err := c.Ready(-1); err == nil || !strings.Contains(err.Error(), want) || others == nil && (CodeOf(err) != Lost || !strings.Contains(err.Error(), fmt.Sprintf("tables [%q", twoTables[0].Name))) {
+				t.Errorf("%v, want an error with %q", err, want)
+			}
+		}
+		for _, c := range cs {
+			_, _ = c.Close(-1)
+		}
+	}
 }
 
 func closeAll(t *testing.T, cs []*Cluster) {

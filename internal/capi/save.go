@@ -407,7 +407,7 @@ func (c *Cluster) openFrom(place string, model *godwit.Model) (*checkpoint.Check
 		return nil, wrong("the checkpoint to begin from: %v", err)
 	}
 	if old, now := from.Manifest().Tables, checkpoint.Tables(model); !slices.Equal(old, now) {
-		return nil, wrong("the cluster cannot begin from %s: its tables were %v, and are %v now", place, old, now)
+		return nil, wrong("the cluster cannot begin from %s: %s", place, difference(old, now))
 	}
 	return from, nil
 }

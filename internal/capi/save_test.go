@@ -94,10 +94,14 @@ func TestACheckpointIsReadAndBegunFrom(t *testing.T) {
 			t.Errorf("rows that were not accessed begin as %v, want %v", u, v)
 		}
 	}
-	b, err := json.Marshal(Config{Tables: tables[:1], From: place})
-	must(t, err)
-	if _, err := Open(b); err == nil || !strings.Contains(err.Error(), "tables") {
-		t.Errorf("another model begins from it: %v", err)
+	other := slices.Clone(tables)
+	other[1].Rule = "adagrad(lr=0.5)"
+	for want, tables := range map[string][]Table{"its tables were": tables[:1], fmt.Sprintf("table %q was", other[1].Name): other} {
+		b, err := json.Marshal(Config{Tables: tables, From: place})
+		must(t, err)
+		if _, err := Open(b); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("another model begins from it: %v, want an error with %q", err, want)
+		}
 	}
 }
 

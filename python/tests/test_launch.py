@@ -306,6 +306,7 @@ def test_tables_that_differ_are_told(ranks):
     )
     for _, out, err in told:
         assert out.count("told:") == 1 and out.count("nodes differ") == 1, (out, err)
+        assert "table t of this one" in out and "10 rows of 1 floats" in out and "11 rows of 1 floats" in out, (out, err)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,66 @@
+package capi
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/godwit-ps/godwit/checkpoint"
+)
+
+// This file tells people how tables differ: those of a checkpoint from those that are to begin, and those of one process from another's.
+
+// describe tells of a table as its caller made it: without the place of the rate.
+func describe(t checkpoint.Table) string {
+	init, rated := strings.CutPrefix(t.Init, "unrated ")
+	if rated {
+		t.Dim--
+	}
+	return fmt.Sprintf("%d rows of %d floats, rule %s, first values %s", t.Rows, t.Dim, t.Rule, init)
+}
+
+// names returns those of the tables.
+func names(tables []checkpoint.Table) []string {
+	list := make([]string, len(tables))
+	for i, t := range tables {
+		list[i] = t.Name
+	}
+	return list
+}
+
+// difference tells how tables differ from what they were. They do.
+func difference(old, now []checkpoint.Table) string {
+	if a, b := names(old), names(now); !slices.Equal(a, b) {
+		return fmt.Sprintf("its tables were %q, and are %q now: make the same, in the same order", a, b)
+	}
+	i := 0
+	for old[i] == now[i] {
+		i++
+	}
+	return fmt.Sprintf("table %q was %s, and is %s now: make it, and its optimizer, which gives the rule, as they were", old[i].Name, describe(old[i]), describe(now[i]))
+}
+
+// fingerprintRoom is how many bytes the lines of a fingerprint may have, of the 4 KiB of coord.Config.
+const fingerprintRoom = 3 << 10
+
+// fingerprint stands for what the processes of a run must have in common. Its lines let the error of those that differ say in what; the last one counts,
+// as it has what there is no room for.
+func (c *Cluster) fingerprint() string {
+	tables := checkpoint.Tables(c.cfg.Model)
+	var b strings.Builder
+	plain := strings.NewReplacer("\n", " ", ": ", ":").Replace
+	line := func(name, value string) {
+		if b.Len()+len(name)+len(value)+3 <= fingerprintRoom {
+			fmt.Fprintf(&b, "%s: %s\n", name, value)
+		}
+	}
+	line("list of tables", plain(strings.Join(names(tables), ", ")))
+	line("seed", fmt.Sprint(c.cfg.Seed))
+	if c.cfg.Policy != nil {
+		line("policy", c.cfg.Policy.Name())
+	}
+	for _, t := range tables {
+		line("table "+plain(t.Name), describe(t))
+	}
+	return b.String() + "configuration and build: " + c.cfg.Fingerprint()
+}
