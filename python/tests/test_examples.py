@@ -1,12 +1,16 @@
 """The programs of examples/python, at small sizes, on one rank and on four."""
 
+import argparse
 import difflib
 import json
 import os
 import re
+import runpy
 import sys
 
 import pytest
+
+import godwit
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("torch_geometric", reason="torch_geometric is not installed")
@@ -66,42 +70,42 @@ def test_few_lines_differ_from_a_program_without_godwit():
     assert 0 < len(changed) <= 10, changed
 
 
-def test_what_would_change_nothing_or_train_nothing_is_refused(run):
-    lines = ["kge.py --nodes 100 --frozen", "kge_torch.py --nodes 100 --torch", "kge.py --nodes 100 --batch 2000"]
-    code, out, err = run(
-        f"""
-        import argparse, os, runpy, sys
-        sys.path.insert(0, {HERE!r})
-        import common
-        for line in {lines!r}:
-            sys.argv = line.split()
-            try:
-                runpy.run_path(os.path.join({HERE!r}, sys.argv[0]), run_name="__main__")
-            except (SystemExit, ValueError) as e:
-                print(type(e).__name__, e)
-        common.WORLD = 4
-        try:
-            common.Run(argparse.Namespace(batch=2, seed=1, torch=False))
-        except ValueError as e:
-            print(e)
-        """
-    )
-    assert code == 0 and "arguments: --frozen" in err and "arguments: --torch" in err, err
-    assert out.split()[:4] == ["SystemExit", "2"] * 2 and "choose a smaller --batch" in out and "each of 4 ranks" in out, out
+@pytest.fixture
+def program(monkeypatch):
+    """Runs one of the programs in this process, which has imported torch."""
+    monkeypatch.syspath_prepend(HERE)
+
+    def program(line):
+        monkeypatch.setattr(sys, "argv", line.split())
+        runpy.run_path(os.path.join(HERE, sys.argv[0]), run_name="__main__")
+
+    yield program
+    godwit.cluster().close()  # theirs
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", "")).startswith(HERE):
+            del sys.modules[name]
 
 
-def test_generated_examples_do_not_depend_on_who_asks(run):
-    code, out, err = run(
-        f"""
-        import argparse, sys, torch
-        sys.path.insert(0, {HERE!r})
-        import ctr
-        g = ctr.Generated(argparse.Namespace(rows=3000, seed=1, batch=8, examples=8))
-        whole, parts = g.part(0, 8), [g.part(4 * r, 4) for r in range(2)]
-        assert all(torch.equal(x, torch.cat(y)) for x, y in zip(whole, zip(*parts)))
-        label, numbers, values = g.raw(0, 50_000)
-        assert 3.9 < numbers.mean() < 4.1 and 19 < numbers.var() < 21, (numbers.mean(), numbers.var())  # a geometric distribution
-        assert not torch.equal(g.part(0, 8)[2], g.part(8, 8)[2])
-        """
-    )
-    assert code == 0, err
+def test_what_would_change_nothing_or_train_nothing_is_refused(program, capsys, monkeypatch):
+    import common
+
+    for option in ("kge.py --nodes 100 --frozen", "kge_torch.py --nodes 100 --torch"):
+        with pytest.raises(SystemExit, match="2"):
+            program(option)
+        assert f"arguments: {option.split()[-1]}" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="choose a smaller --batch"):
+        program("kge.py --nodes 100 --batch 2000")
+    monkeypatch.setattr(common, "WORLD", 4)
+    with pytest.raises(ValueError, match="each of 4 ranks"):
+        common.Run(argparse.Namespace(batch=2, seed=1, torch=False))
+
+
+def test_generated_examples_do_not_depend_on_who_asks(program):
+    import ctr
+
+    g = ctr.Generated(argparse.Namespace(rows=3000, seed=1, batch=8, examples=8))
+    whole, parts = g.part(0, 8), [g.part(4 * r, 4) for r in range(2)]
+    assert all(torch.equal(x, torch.cat(y)) for x, y in zip(whole, zip(*parts)))
+    label, numbers, values = g.raw(0, 50_000)
+    assert 3.9 < numbers.mean() < 4.1 and 19 < numbers.var() < 21, (numbers.mean(), numbers.var())  # a geometric distribution
+    assert not torch.equal(g.part(0, 8)[2], g.part(8, 8)[2])

@@ -1,5 +1,6 @@
 """The types that the package tells: a user's program is checked by mypy."""
 
+import os
 import pathlib
 import subprocess
 import sys
@@ -53,9 +54,9 @@ WRONG = [
 
 
 @pytest.fixture(scope="module")
-def mypy(tmp_path_factory):
-    """Checks by mypy, in a folder. What it finds out about torch, which takes it half a minute, is kept for the next check."""
-    cache = tmp_path_factory.mktemp("cache")
+def mypy():
+    """Checks by mypy, in a folder. What it finds out about torch, which takes it half a minute, is kept in the cache of the user for the next check."""
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache", "godwit", "mypy")
 
     def check(folder, *what):
         command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--cache-dir", str(cache), *what]
