@@ -260,15 +260,22 @@ def test_ranks_encrypt_and_let_nobody_else_in(tmp_path, certificate):
         assert out.strip() == f"rows {r} 2000.0 127.0.0.1", (out, err)
 
 
-@pytest.mark.parametrize("tls", ["plain", "tls"])
-def test_ranks_meet_at_an_etcd(tmp_path, tls, request):
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """Builds an etcd, and returns its program."""
     root = Path(__file__).resolve().parents[2]
     if not shutil.which("go") or not (root / "go.mod").exists():
         pytest.skip("an etcd for tests is built by Go from the repository, which is not here")
-    files = request.getfixturevalue("certificate") if tls == "tls" else []
-    built = subprocess.run(["go", "build", "-o", str(tmp_path / "etcd"), "./python/tests/etcd"], cwd=root, capture_output=True, text=True)
+    program = str(tmp_path_factory.mktemp("etcd") / "etcd")
+    built = subprocess.run(["go", "build", "-o", program, "./python/tests/etcd"], cwd=root, capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
-    with subprocess.Popen([str(tmp_path / "etcd"), *files], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as etcd:
+    return program
+
+
+@pytest.mark.parametrize("tls", ["plain", "tls"])
+def test_ranks_meet_at_an_etcd(tmp_path, server, tls, request):
+    files = request.getfixturevalue("certificate") if tls == "tls" else []
+    with subprocess.Popen([server, *files], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as etcd:
         try:
             address, token = etcd.stdout.readline().split()
             stranger = pushing(tmp_path, 0, tls, address, GODWIT_TOKEN="x" * 16)
