@@ -142,7 +142,8 @@ func (c *Checkpoint) Section(ctx context.Context, name string) ([]byte, error) {
 // Rows hands rows to do, many at a time, with their values and states: each row once, as it is in the checkpoint. It reads only the blocks for
 // which want is true: blocks with rows between first and last of a table, and hands over the rows for which it is true by
 // themselves; nil wants all. What do gets is its own until it returns. Memory is bounded by a few blocks and the index of a part; and of an
-// incremental checkpoint, by what it takes to remember which rows changed (see [newer]).
+// incremental checkpoint, by what it takes to remember which rows changed (see [newer]). The error names a row that one checkpoint wrote twice, if it is
+// among those that are looked at for that: all, or of many far apart an even share (see [twice]).
 func (c *Checkpoint) Rows(ctx context.Context, want func(table int, first, last uint64) bool, do func(table int, rows []uint64, vals []float32) error) error {
 	later := newNewer(c.manifest)
 	return c.each(ctx, want, func(layer int, k *block) error {
@@ -156,11 +157,21 @@ func (c *Checkpoint) Rows(ctx context.Context, want func(table int, first, last 
 	})
 }
 
-// each hands all blocks to do for which want is true, those of the last layer first.
+// each hands all blocks to do for which want is true, those of the last layer first. It returns an error if it finds a row that a layer has
+// twice (see [twice]).
 func (c *Checkpoint) each(ctx context.Context, want func(table int, first, last uint64) bool, do func(layer int, k *block) error) error {
 	for i, l := range slices.Backward(c.manifest.Layers()) {
+		seen := twice{}
 		for j := range l.Parts {
-			if err := c.part(ctx, &l.Parts[j], want, func(k *block) error { return do(i, k) }); err != nil {
+			p := &l.Parts[j]
+			err := c.part(ctx, p, want, func(k *block) error {
+				if row, found := seen.find(k); found {
+					return c.wrap(p.Name, fmt.Errorf("row %d of table %q was written before, in this or another part of checkpoint %d: a defect of the program that wrote it, report it",
+						row, c.manifest.Tables[k.table].Name, l.Number))
+				}
+				return do(i, k)
+			})
+			if err != nil {
 				return err
 			}
 		}
@@ -201,7 +212,7 @@ type Sum struct {
 }
 
 // Sum reads all rows and returns how many there are, and their digest. The error says so if the rows of a layer do not have the digest of
-// the manifest.
+// the manifest, or one is there twice, as with [Checkpoint.Rows].
 func (c *Checkpoint) Sum(ctx context.Context) (Sum, error) {
 	hashes := make([]*digester, len(c.manifest.Tables))
 	for i, t := range c.manifest.Tables {

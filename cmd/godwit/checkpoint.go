@@ -133,7 +133,8 @@ func verifyCommand() *cobra.Command {
 rows. The digest covers the table, number, value and state of each row, bit by bit; it is
 equal for equal models, whatever the number of nodes that wrote them, at once or as
 changes of earlier checkpoints. Rows that were never accessed are not written, and count
-for nothing.
+for nothing. A checkpoint that was written with a row twice is refused, as by a run that
+resumes it; of very large models some of the rows are looked at for that.
 
 ` + checkpointPlaces,
 		Example: `  godwit checkpoint verify runs/kge
