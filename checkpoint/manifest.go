@@ -138,6 +138,21 @@ func Tables(m *godwit.Model) []Table {
 	return tables
 }
 
+// CheckModel returns an error if a model has more tables than a checkpoint can hold, so that who is to write checkpoints of it can say so before it trains.
+func CheckModel(m *godwit.Model) error {
+	if err := checkTables(m.Tables()); err != nil {
+		return fmt.Errorf("checkpoint: no checkpoint can hold the model: it has %w", err)
+	}
+	return nil
+}
+
+func checkTables(n int) error {
+	if n < 1 || n > maxTables {
+		return fmt.Errorf("%d tables, want 1 … %d", n, maxTables)
+	}
+	return nil
+}
+
 // A Score is a figure by which checkpoints of a run are compared.
 type Score struct {
 	Name          string  `json:"name"`                      // such as "valid MRR"
@@ -288,8 +303,6 @@ func (m *Manifest) check() error {
 		return fmt.Errorf("%d nodes, want 1 … %d", m.Nodes, godwit.MaxNodes)
 	case m.Epochs < 0:
 		return fmt.Errorf("%d epochs", m.Epochs)
-	case len(m.Tables) < 1 || len(m.Tables) > maxTables:
-		return fmt.Errorf("%d tables, want 1 … %d", len(m.Tables), maxTables)
 	case len(m.BuildsOn) > maxLayers || m.parts() > maxParts || len(m.Sections) > maxSections:
 		return fmt.Errorf("%d parts and %d sections, and it builds on %d checkpoints; at most %d, %d and %d are possible",
 			m.parts(), len(m.Sections), len(m.BuildsOn), maxParts, maxSections, maxLayers)
@@ -297,6 +310,9 @@ func (m *Manifest) check() error {
 		return fmt.Errorf("checkpoint %d of a run that resumed %d and went on with %d", m.Number, m.Resumed.From, m.Resumed.Next)
 	case m.Score != nil && (math.IsNaN(m.Score.Value) || math.IsInf(m.Score.Value, 0)):
 		return fmt.Errorf("score %v", m.Score.Value)
+	}
+	if err := checkTables(len(m.Tables)); err != nil {
+		return err
 	}
 	for _, text := range []string{m.Run, m.Task, m.Program} {
 		if !utf8.ValidString(text) {

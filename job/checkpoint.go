@@ -148,6 +148,13 @@ func (s *Spec) prepareSaver(ctx context.Context, run string, t task.Task) (*save
 	if s.Checkpoint == "" {
 		return nil, nil
 	}
+	model, err := godwit.NewModel(t.Tables()...)
+	if err == nil {
+		err = checkpoint.CheckModel(model)
+	}
+	if err != nil {
+		return nil, err
+	}
 	v, err := s.openSaver(ctx, run)
 	if err == nil && last && !s.elsewhere() {
 		err = s.resumeLast(ctx, t, v)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/checkpoint"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/task"
@@ -247,6 +248,35 @@ func TestWhatCannotBeResumedIsSaidBeforeTraining(t *testing.T) {
 		_, err = Local(t.Context(), "r", s, NodeConfig{})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want an error with %q, got %v", want, err)
+		}
+	}
+}
+
+// A torn task has more tables than a checkpoint can hold.
+type torn struct{ task.Task }
+
+func (torn) Tables() []godwit.Table {
+	tables := make([]godwit.Table, 4097)
+	for i := range tables {
+		tables[i] = godwit.Table{Name: fmt.Sprint("t", i), Rows: 1, Dim: 1}
+	}
+	return tables
+}
+
+func TestAModelThatNoCheckpointHoldsIsRefusedBeforeTraining(t *testing.T) {
+	spec := tiny(1)
+	loaded, err := spec.Task.Load(task.Setup{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, place := range []string{"", filepath.Join(t.TempDir(), "runs")} {
+		spec.Checkpoint = place
+		_, err := spec.prepareSaver(t.Context(), "r", torn{loaded})
+		if refused := err != nil && strings.Contains(err.Error(), "4097 tables, want 1 … 4096"); refused != (place != "") {
+			t.Errorf("checkpoints at %q: %v", place, err)
+		}
+		if _, err := os.Stat(place); err == nil {
+			t.Errorf("%s was made", place)
 		}
 	}
 }

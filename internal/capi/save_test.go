@@ -105,6 +105,22 @@ func TestACheckpointIsReadAndBegunFrom(t *testing.T) {
 	}
 }
 
+// A model that no checkpoint can hold is refused before rows are written, by a call that says why.
+func TestAModelThatNoCheckpointHoldsIsNotSaved(t *testing.T) {
+	tables := make([]Table, 4097)
+	for i := range tables {
+		tables[i] = Table{Name: fmt.Sprint("t", i), Rows: 1, Dim: 1}
+	}
+	w, place := worker(t, open(t, Config{Tables: tables}), 0), t.TempDir()
+	if _, err := w.Save(fmt.Appendf(nil, `{"place": %q, "number": 1}`, place), nil, 0); CodeOf(err) != Argument || !strings.Contains(err.Error(), "4097 tables, want 1 … 4096") {
+		t.Errorf("the model was saved: %v", err)
+	}
+	if left, err := os.ReadDir(place); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
+	}
+	done(t, w)(w.Barrier(0)) // the worker is free
+}
+
 // Only what changed since the last checkpoint is written, where that is known.
 func TestCheckpointsOfWhatChanged(t *testing.T) {
 	c := open(t, Config{Nodes: 2, Seed: 5, Tables: []Table{{Name: "t", Rows: 1000, Dim: 2, Rule: "ratedadagrad(init=1)"}}})
