@@ -52,6 +52,39 @@ func TestAnExportDescribesItsFiles(t *testing.T) {
 	}
 }
 
+// What Read would refuse is not written: the earlier export stays.
+func TestAnExportThatNobodyCouldReadIsNotWritten(t *testing.T) {
+	for want, change := range map[string]func(m *Model){
+		"no name of a file":  func(m *Model) { m.Files[0].Name = ".a.npy" },
+		"the file a.npy tw":  func(m *Model) { m.Files[1] = m.Files[0] },
+		"no text that it de": func(m *Model) { m.Files[0].Names = "b.txt" },
+		"names no task or n": func(m *Model) { m.Task = "" },
+		"bytes, at most 167": func(m *Model) { m.Score = strings.Repeat("x", maxModel) },
+	} {
+		dir := filepath.Join(t.TempDir(), "model")
+		if err := write(dir, "kge", "old"); err != nil {
+			t.Fatal(err)
+		}
+		err := Write(dir, "kge", func(s *Set) error {
+			s.Add(File{Name: "a.npy", Kind: Array, Names: "a.txt"})
+			s.Add(File{Name: "a.txt", Kind: Text})
+			change(&s.Model)
+			for _, f := range s.Model.Files {
+				if err := atomicfile.Write(s.Path(f.Name), func(io.Writer) error { return nil }); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want an error with %q, got %v", want, err)
+		}
+		if m, err := Read(dir); err != nil || m.Verify(dir, "a.npy") != nil {
+			t.Errorf("%s: the earlier export is %+v, %v", want, m, err)
+		}
+	}
+}
+
 func TestFilesOfAnotherExportAreNoticed(t *testing.T) {
 	for _, name := range []string{"a.npy", "a.txt"} {
 		dir := filepath.Join(t.TempDir(), "model")

@@ -115,6 +115,12 @@ func (s *Set) keep() error {
 	if err != nil {
 		return err
 	}
+	if len(b) >= maxModel {
+		return fmt.Errorf("its description has %d bytes, at most %d can be read", len(b), maxModel)
+	}
+	if _, err := decode(b); err != nil {
+		return fmt.Errorf("nobody could read it: %w", err)
+	}
 	err = atomicfile.Write(s.files.Path(ModelFile), func(w io.Writer) error {
 		_, err := w.Write(append(b, '\n'))
 		return err
