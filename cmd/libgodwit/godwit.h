@@ -76,7 +76,7 @@ int64_t godwit_open(const char *config, size_t length);
 /* Writes the address of the coordinator that this process serves, as godwit_stats does. */
 int32_t godwit_address(int64_t cluster, char *text, size_t size, size_t *length);
 
-/* Waits for the cluster to start. */
+/* Waits for the cluster to start. Later it returns at once, with the error that has ended the run if one has. */
 int32_t godwit_ready(int64_t cluster, int32_t wait_ms);
 
 /* Ends the cluster. To be called again while it returns GODWIT_AGAIN. After that no operation uses its buffers any more. Numbers of its workers

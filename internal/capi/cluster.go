@@ -265,12 +265,20 @@ func orAdd(rule string) string {
 	return rule
 }
 
-// Ready waits for the nodes and reports whether they have started.
+// Ready waits for the nodes and reports whether they have started. The error is why they could not, or what has ended the run since.
 func (c *Cluster) Ready(wait time.Duration) (bool, error) {
 	if !within(c.opened, wait) {
 		return false, nil
 	}
-	return true, c.err
+	if c.err != nil {
+		return true, c.err
+	}
+	for _, n := range c.here {
+		if err := n.Err(); err != nil {
+			return true, err
+		}
+	}
+	return true, nil
 }
 
 // Close ends the nodes and the calls of their workers, and returns false if they have not ended after a while. It may be

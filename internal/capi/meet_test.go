@@ -165,3 +165,18 @@ func TestAbandonIsALoss(t *testing.T) {
 		}
 	}
 }
+
+// Who asks whether a cluster is ready hears of what has ended its run since.
+func TestReadyTellsOfALossLater(t *testing.T) {
+	cs, ws := started(t, served)
+	if over, _ := cs[1].Abandon("ValueError: a batch", 20*time.Second); !over {
+		t.Error("rank 1 waits for rank 0")
+	}
+	if err := result(ws[0], ws[0].Barrier); CodeOf(err) != Lost {
+		t.Fatal(err)
+	}
+	if ready, err := cs[0].Ready(0); !ready || CodeOf(err) != Lost || !strings.Contains(err.Error(), "node 1") {
+		t.Errorf("ready %v, %v", ready, err)
+	}
+	_, _ = cs[0].Close(20 * time.Second) // its run is over
+}

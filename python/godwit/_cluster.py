@@ -119,7 +119,7 @@ class _Group:
     """Tables that began together: a cluster of the library."""
 
     def __init__(self, library: _lib.Library, config: dict[str, Any], tables: list[Table], bases: list[int], launch: _launch.Launch | None, trace: str = "", complete: Callable[[], None] = lambda: None) -> None:
-        """All ranks have to begin them. complete is called now and then meanwhile: it raises if another rank has closed its cluster."""
+        """All ranks have to begin them. complete is called now and then meanwhile: it raises if another rank was lost or has closed its cluster."""
         self.library = library
         self._mine = False  # all nodes of the run are in this process, and are there
         complete()
@@ -683,8 +683,9 @@ class Cluster:
             self._prepare()
 
     def _complete(self) -> None:
-        """Raises if tables that are to begin cannot, as a rank that has to begin them, too, has closed its cluster."""
+        """Raises if tables that are to begin cannot, as a rank that has to begin them, too, was lost or has closed its cluster."""
         for group in self._groups[:1]:
+            self._library.check(self._library.ready(group.id, 0))
             closed = group.stats()["closed"]
             if closed:
                 names = ", ".join(repr(t.name) for t in self._waiting)

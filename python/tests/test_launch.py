@@ -510,3 +510,23 @@ c.close()
 """,
     )
     assert [r[:2] for r in told] == [(0, "" if rank == left else "True\n[[0.0]]\n") for rank in range(2)], told
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+def test_a_table_of_a_run_that_has_lost_a_rank_is_refused_at_once(ranks, lost):
+    told = ranks(
+        f"""
+import os, signal, time, godwit
+c = godwit.init()
+t, begin = c.table("t", 10, 1), None
+try:
+    c.worker.barrier()  # the other rank may hear of the loss before it hears of the barrier
+    if c.rank == {lost}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    late, begin = c.table("late", 10, 1), time.monotonic()
+    c.worker.pull(late, [1])
+except godwit.errors.NodeLostError as e:
+    print("node {lost}" in str(e) and (begin is None or time.monotonic() - begin < 20))
+""",
+    )
+    assert told[lost][0] == -9 and told[1 - lost][1] == "True\n", told
