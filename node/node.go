@@ -213,7 +213,7 @@ func (n *Node) makeRows(setup *tick.Setup, bell *host.Bell, tell func(protocol.E
 	alloc := n.arena.Alloc
 	if n.cfg.Virtual != nil {
 		alloc = store.HeapAlloc // many small nodes that come and go
-	} else if err := n.arena.Reserve(); err != nil {
+	} else if err := n.arena.Reserve(n.proto.IndexBytes()); err != nil {
 		return n.noMemory(0, err)
 	}
 	n.rows, err = shards.New(n.proto, bytesOf(n.cfg.Model), alloc, bell)

@@ -106,6 +106,9 @@ type Config struct {
 	ahead   bool // the policy has values fetched ahead: copies stay where no intent wants them, and are rounded where bytes bound the network
 }
 
+// IndexBytes returns how many bytes a shard asks its Alloc for in one piece for its index. Prepare comes before it.
+func (c *Config) IndexBytes() int { return store.IndexBytes(c.homed) }
+
 // Prepare completes the configuration. It must be called once before the first
 // NewShard.
 func (c *Config) Prepare() error {

@@ -272,7 +272,18 @@ func vacant(index []uint32, k godwit.Key, r Ref) (i int, entry uint32) {
 }
 
 // all is how many places the index has for all keys that are expected.
-func (s *Store) all() int { return wholeLines(s.expects + s.expects/4 + 1) }
+func (s *Store) all() int { return placesFor(s.expects) }
+
+func placesFor(keys int) int { return wholeLines(keys + keys/4 + 1) }
+
+// IndexBytes returns the bytes of the index that a store asks its Alloc for in one piece, if so many keys are expected; 0: it will never have an
+// eighth of them, as there is no room for so many rows.
+func IndexBytes(keys int) int {
+	if keys > growAt<<tagShift {
+		return 0
+	}
+	return 4 * placesFor(keys)
+}
 
 // linePlaces is how many places of an index make a line of the processor's cache. An index has
 // whole lines.
@@ -280,13 +291,16 @@ const linePlaces = 16
 
 func wholeLines(places int) int { return (places + linePlaces - 1) &^ (linePlaces - 1) }
 
+// growAt is which part of the keys that are expected is here when the index grows for all.
+const growAt = 8
+
 // grown returns how many places the index has after it was full.
 func (s *Store) grown() int {
 	n := len(s.index)
 	switch all := s.all(); {
 	case n >= all:
 		return wholeLines(n + n/4 + 1)
-	case 8*s.n >= s.expects:
+	case growAt*s.n >= s.expects:
 		return all
 	default:
 		return min(4*n, all)

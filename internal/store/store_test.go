@@ -376,6 +376,27 @@ func TestAnIndexGrowsOnceForMostOfTheKeysThatAreExpected(t *testing.T) {
 	}
 }
 
+// A store asks its Alloc for no larger piece than its index for the keys that are expected, which IndexBytes tells before.
+func TestTheLargestPieceIsKnownBefore(t *testing.T) {
+	for _, keys := range []int{5000, 20_000} {
+		largest := 0
+		s, err := New([]int{1}, func(n int) []byte { largest = max(largest, n); return HeapAlloc(n) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Expect(keys)
+		for k := range 2 * keys {
+			s.Insert(godwit.Key(k), 0)
+		}
+		if largest != IndexBytes(keys) {
+			t.Errorf("of %d keys, a piece has %d bytes, want %d", keys, largest, IndexBytes(keys))
+		}
+	}
+	if n := IndexBytes(1 << 40); n != 0 {
+		t.Errorf("an index of which an eighth will never be used has %d bytes", n)
+	}
+}
+
 // BenchmarkFill makes the rows that a shard has of 100 million of 4 floats. A
 // plain loop writes as much memory.
 func BenchmarkFill(b *testing.B) {

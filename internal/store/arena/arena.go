@@ -41,11 +41,15 @@ type mapped struct{ bytes []byte }
 // processor's cache shall not lie across two.
 const line = 64
 
-// Reserve takes a region from the system and keeps it until there is no other.
-func (a *Arena) Reserve() error {
+// Reserve takes a region from the system and keeps it until there is no other: with room for a piece of so many bytes beside, the largest
+// that will be asked for, if the system gives that, too.
+func (a *Arena) Reserve(piece int) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	b, err := a.system(region)
+	b, err := a.system(region + whole(piece, huge))
+	if err != nil {
+		b, err = a.system(region)
+	}
 	if err != nil {
 		return lacks(region, err)
 	}
@@ -62,16 +66,18 @@ func lacks(size int, err error) error {
 func (a *Arena) Alloc(n int) []byte {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	whole := (n + line - 1) &^ (line - 1)
-	if whole > len(a.rest) {
-		size := max(region, (whole+huge-1)/huge*huge)
-		a.rest = a.take(size)
+	size := whole(n, line)
+	if size > len(a.rest) {
+		a.rest = a.take(max(region, whole(size, huge)))
 	}
 	b := a.rest[:n:n]
-	a.rest = a.rest[whole:]
-	a.used += whole
+	a.rest = a.rest[size:]
+	a.used += size
 	return b
 }
+
+// whole rounds a number of bytes up to a multiple of a power of 2.
+func whole(n, of int) int { return (n + of - 1) &^ (of - 1) }
 
 // take gets memory from the system, or the reserve.
 func (a *Arena) take(size int) []byte {

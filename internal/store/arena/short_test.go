@@ -24,7 +24,7 @@ func TestWhenTheSystemHasNoMoreTheReserveIsHandedOutAndSomebodyIsTold(t *testing
 			return take(n)
 		},
 	}
-	if err := a.Reserve(); err != nil {
+	if err := a.Reserve(0); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 3 {
@@ -42,8 +42,37 @@ func TestWhenTheSystemHasNoMoreTheReserveIsHandedOutAndSomebodyIsTold(t *testing
 			t.Error(err)
 		}
 	}()
-	if err := a.Reserve(); !errors.Is(err, full) {
+	if err := a.Reserve(0); !errors.Is(err, full) {
 		t.Errorf("a second reserve: %v", err)
 	}
 	a.Alloc(1)
+}
+
+// A piece that is larger than a region fits into the reserve that was made for it, with a region beside.
+func TestAReserveHasRoomForTheLargestPiece(t *testing.T) {
+	const piece = 3*region/2 + 1
+	told, full := 0, false
+	a := Arena{
+		Short: func(int, error) { told++ },
+		more: func(n int) ([]byte, error) {
+			if full {
+				return nil, errors.New("full")
+			}
+			return take(n)
+		},
+	}
+	if err := a.Reserve(piece); err != nil {
+		t.Fatal(err)
+	}
+	full = true
+	for _, n := range []int{piece, region} {
+		b := a.Alloc(n)
+		b[0], b[n-1] = 1, 1
+	}
+	if told != 1 {
+		t.Errorf("it was told %d times that only the reserve is left", told)
+	}
+	if err := a.Free(); err != nil {
+		t.Error(err)
+	}
 }
