@@ -122,6 +122,8 @@ func TestCostsThatCannotBeReadAreWrongUsage(t *testing.T) {
 		"numbers":       {"experiment", "techniques", "--nodes", "2,4"},
 		"no real nodes": {"experiment", "scaling", "--real"},
 		"single keys":   {"experiment", "best", "--real", "--calls", "single"},
+		"no samples":    {"experiment", "sampling", "--task", "mf"},
+		"no data":       {"experiment", "scaling", "--data", filepath.Join(dir, "nowhere")},
 	} {
 		cmd := root()
 		cmd.SetArgs(args)

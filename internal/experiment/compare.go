@@ -2,11 +2,11 @@ package experiment
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/sampling"
+	"github.com/godwit-ps/godwit/train/task"
 )
 
 // What plots of speed-up show on their vertical axis.
@@ -167,14 +167,20 @@ func skew(ctx context.Context, l *Lab, r *Report) error {
 	return nil
 }
 
+// samples reports whether a task draws samples.
+func samples(s task.Settings) bool {
+	switch s.(type) {
+	case *task.KGE, *task.W2V:
+		return true
+	}
+	return false
+}
+
 func schemes(ctx context.Context, l *Lab, r *Report) error {
 	r.columns = append([]column{{"scheme", func(r *Row) string { return r.Scheme }}}, trained...)
 	w, err := l.prepare(ctx, r, l.Exponent)
 	if err != nil {
 		return err
-	}
-	if len(w.samplers) == 0 {
-		return errors.New("experiment: " + l.Task.Name() + " draws no samples")
 	}
 	one, goal, err := l.one(ctx, r, w)
 	if err != nil {

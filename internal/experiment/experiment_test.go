@@ -298,6 +298,9 @@ func TestWhatCannotBeRunIsRefusedByName(t *testing.T) {
 		"nowhere":               {"scaling", func(l *Lab) { l.Data = "nowhere" }},
 		"simulated only":        {"scaling", func(l *Lab) { l.OnReal(local) }},
 		"delays []":             {"delay", func(l *Lab) { l.Delays = nil }},
+		"mf draws no samples":   {"sampling", func(l *Lab) { l.Task = task.DefaultMF() }},
+		"name one of them":      {"best", func(l *Lab) { l.Policies = []placement.Policy{placement.Adaptive} }},
+		"data are of one task":  {"best", func(l *Lab) { l.sizes, l.Data = small().sizes, "." }},
 		"batches of [0]":        {"sketch", func(l *Lab) { l.Batches = []int{0} }},
 	} {
 		l := tiny()
@@ -357,6 +360,13 @@ func TestEveryTaskCanBeCompared(t *testing.T) {
 				r := run(t, "scaling", l)
 				if row := r.Rows[0]; r.Metric == "" || row.Epoch == 0 || len(row.Curve) != 1 || row.Loss == 0 && name != "sketch" {
 					t.Errorf("%s: %+v", r.Metric, row)
+				}
+				w, err := l.work(l.Exponent)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := l.Check("sampling"); (err == nil) != (len(w.samplers) > 0) {
+					t.Errorf("%d samplers: %v", len(w.samplers), err)
 				}
 			})
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -101,8 +102,22 @@ func (l *Lab) Check(name string) error {
 	if name == "best" && l.Real != nil && l.Calls == Single {
 		return errors.New("experiment: best makes calls of single keys on simulated nodes only")
 	}
+	if name == "best" && !slices.ContainsFunc(l.policies(), func(p placement.Policy) bool { return base(p) != placement.Adaptive.Name() }) {
+		return errors.New("experiment: best sets adaptive beside other policies: name one of them, too")
+	}
+	if name == "sampling" && !samples(l.Task) {
+		return fmt.Errorf("experiment: %s draws no samples", l.Task.Name())
+	}
+	if name == "best" && l.Data != "" && len(l.sizes) > 1 {
+		return fmt.Errorf("experiment: data are of one task: say by which best is to train on those in %q", l.Data)
+	}
 	if _, ok := l.Task.(task.Generated); name == "skew" && (l.Data != "" || !ok) {
 		return fmt.Errorf("experiment: skew generates its data, and cannot use those in %q, nor those of a task that has one kind only", l.Data)
+	}
+	if l.Data != "" {
+		if _, err := os.Stat(l.Data); err != nil {
+			return fmt.Errorf("experiment: the data: %w", err)
+		}
 	}
 	return nil
 }
