@@ -248,3 +248,34 @@ func TestBestTrainsGivenDataAsTrainDoes(t *testing.T) {
 func local(ctx context.Context, spec job.Spec, stop <-chan struct{}, tell func(job.Event)) (*job.Result, error) {
 	return job.Local(ctx, spec.Task.Name(), spec, job.NodeConfig{Stop: stop, Progress: tell})
 }
+
+// Of what was ended before several nodes were run, there is nothing to say of adaptive or of what papers claim; of some policies, some of it.
+func TestOnlyClaimsOfWhichThereAreFiguresArePrinted(t *testing.T) {
+	row := func(policy string, nodes int) *Row {
+		return &Row{Task: "mf", Policy: policy, Setting: defaults, Nodes: nodes, Epoch: time.Second}
+	}
+	for _, c := range []struct {
+		rows    []*Row
+		want    []string
+		without []string
+	}{
+		{[]*Row{row("adaptive", 1)}, nil, []string{"claim", "over that of the best"}},
+		{[]*Row{row("adaptive", 1), row("adaptive", 2), row("static", 2)}, []string{"much faster", "1.00", "over that of the best"}, []string{"Lapse"}},
+	} {
+		var b strings.Builder
+		r := &Report{Name: "best", Goal: "goal", columns: compared, Rows: c.rows}
+		if err := r.Print(&b); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range c.want {
+			if !strings.Contains(b.String(), s) {
+				t.Errorf("no %q in\n%s", s, &b)
+			}
+		}
+		for _, s := range c.without {
+			if strings.Contains(b.String(), s) {
+				t.Errorf("%q in\n%s", s, &b)
+			}
+		}
+	}
+}

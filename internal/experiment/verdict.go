@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -68,12 +69,13 @@ func (o *Over) String() string {
 
 // verdicts writes for each task and number of nodes how adaptive does, with the defaults and with the best program.
 func (r *Report) verdicts(w io.Writer) error {
+	rows := slices.DeleteFunc(slices.Clone(r.Rows), func(row *Row) bool { return row.Policy != placement.Adaptive.Name() || row.Nodes == 1 })
+	if len(rows) == 0 { // the experiment was ended before
+		return nil
+	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "\nadaptive's time to the target over that of the best other policy:\n\ntask\tnodes\tprogram\tratio\tbest other\tits setting\t\n")
-	for _, row := range r.Rows {
-		if row.Policy != placement.Adaptive.Name() || row.Nodes == 1 {
-			continue
-		}
+	for _, row := range rows {
 		o, note := row.Over, ""
 		switch {
 		case o == nil && row.ToTarget == 0:
@@ -101,36 +103,42 @@ var claims = []claim{
 }
 
 // claimed writes what the papers claim beside the times of an epoch of the policies at
-// their best.
+// their best. A claim of which there are no times, as the policies were not compared or the experiment was ended before, is left out.
 func (r *Report) claimed(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "\nclaims of the papers, whose programs make calls of single keys; here %s calls, an epoch of each policy's best setting:\n\nclaim\t", r.Calls)
 	type place struct {
 		task  string
 		nodes int
 	}
 	var places []place
+	head := ""
 	epochs := map[string]time.Duration{}
 	of := func(p place, policy string) time.Duration { return epochs[fmt.Sprint(p, policy)] }
 	for _, row := range r.Rows {
 		p := place{row.Task, row.Nodes}
 		if row.Nodes > 1 && !slices.Contains(places, p) {
 			places = append(places, p)
-			fmt.Fprintf(t, "%s, %d nodes\t", p.task, p.nodes)
+			head += fmt.Sprintf("%s, %d nodes\t", p.task, p.nodes)
 		}
 		epochs[fmt.Sprint(p, baseName(row.Policy))] = row.Epoch // of adaptive the best program, which comes second
 	}
-	fmt.Fprintln(t)
+	lines := ""
 	for _, c := range claims {
-		fmt.Fprintf(t, "%s: %s\t", c.of, c.says)
+		figures := ""
 		for _, p := range places {
 			if a, b := of(p, c.slower), of(p, c.faster); a > 0 && b > 0 {
-				fmt.Fprintf(t, "%.2f", a.Seconds()/b.Seconds())
+				figures += fmt.Sprintf("%.2f", a.Seconds()/b.Seconds())
 			}
-			fmt.Fprint(t, "\t")
+			figures += "\t"
 		}
-		fmt.Fprintln(t)
+		if strings.Trim(figures, "\t") != "" {
+			lines += fmt.Sprintf("%s: %s\t%s\n", c.of, c.says, figures)
+		}
 	}
+	if lines == "" {
+		return nil
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "\nclaims of the papers, whose programs make calls of single keys; here %s calls, an epoch of each policy's best setting:\n\nclaim\t%s\n%s", r.Calls, head, lines)
 	return t.Flush()
 }
 
