@@ -28,7 +28,11 @@ files are checked against its model.json.`
 
 // readVectors reads vectors and normalizes them.
 func readVectors(path string) (*wordvec.Vectors, error) {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("there is no file of vectors and no exported folder: %w", err)
+	}
+	if info.IsDir() {
 		file, err := exportedVectors(path)
 		if err != nil {
 			return nil, err

@@ -64,6 +64,16 @@ func TestAdamHasARateOfItsOwnUnlessOneIsGiven(t *testing.T) {
 	}
 }
 
+func TestVectorsThatAreNotThereAreSaidToBeMissing(t *testing.T) {
+	nowhere := filepath.Join(t.TempDir(), "nowhere")
+	for _, args := range [][]string{{"nearest", nowhere, "king"}, {"analogy", nowhere, "man", "king", "woman"}} {
+		code, _, failure := within(t, args...)
+		if code != cli.Failure || !strings.Contains(failure, nowhere+": no such file") || strings.Contains(failure, "ending") {
+			t.Errorf("%s: exit code %d, %s", args[0], code, failure)
+		}
+	}
+}
+
 func TestWordVectorsAreTrainedExportedAndAsked(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
