@@ -263,8 +263,11 @@ func (x *stormWorker) unsure(k godwit.Key) {
 // issue begins a push of a key and returns what is to be pushed.
 func (x *stormWorker) issue(k godwit.Key) float32 {
 	x.history.PushIssued(x.id, k)
-	if x.bounds != nil && !x.held(k) { // a push that is held back counts when it is sent
+	if x.bounds != nil {
 		x.bounds.clocks.Push(x.id, k)
+		if x.held(k) { // it counts when it is sent
+			x.bounds.clocks.PushUnsure(x.id, k)
+		}
 	}
 	x.pushed[k]++
 	if t, _ := x.model.Locate(k); t == mostTable {

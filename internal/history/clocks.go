@@ -104,7 +104,7 @@ func (c *Clocks) PushUnsure(w int, k godwit.Key) {
 }
 
 // Read judges what a read returned that must contain what all workers pushed
-// before a moment: it does, and no worker can push any more of it.
+// before a moment: it does, no worker can push any more of it, and nothing is in it that was not pushed, or twice.
 func (c *Clocks) Read(k godwit.Key, v []float32, before Moment) error {
 	c.Judged.Reads++
 	owed, edge, lacked := false, false, false
@@ -113,8 +113,9 @@ func (c *Clocks) Read(k godwit.Key, v []float32, before Moment) error {
 			return fmt.Errorf("a read of key %d that must contain all pushes before %+v returned while worker %d was at %+v", k, before, w, c.at[w])
 		}
 		edge = edge || c.at[w] == before && before.Clock > 0
-		n, all := 0, 0
+		n, all, most := 0, 0, 0
 		if ps := c.pushes[k]; ps != nil {
+			most = len(ps[w])
 			for _, p := range ps[w] {
 				if p.at.Less(before) {
 					n = p.n
@@ -122,7 +123,9 @@ func (c *Clocks) Read(k godwit.Key, v []float32, before Moment) error {
 				all = p.n
 			}
 		}
-		if got := int(v[w]); got < n {
+		if got := int(v[w]); got > most {
+			return fmt.Errorf("a read of key %d returns %v: worker %d has pushed %d times", k, v, w, most)
+		} else if got < n {
 			return fmt.Errorf("a read of key %d that must contain all pushes before %+v returns %v: %d of worker %d are missing", k, before, v, n-got, w)
 		}
 		owed = owed || n > 0

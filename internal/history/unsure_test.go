@@ -87,3 +87,19 @@ func TestClocksOweNoUnsurePush(t *testing.T) {
 		t.Error("a missing push goes unnoticed")
 	}
 }
+
+// A read has no push that was not made, or that counts twice.
+func TestClocksNoticeAPushThatCountsTwice(t *testing.T) {
+	c := NewClocks(2)
+	c.Push(0, key)
+	c.Push(0, key)
+	c.PushUnsure(0, key)
+	if err := c.Read(key, []float32{2, 0}, Moment{}); err != nil {
+		t.Error(err)
+	}
+	for _, v := range [][]float32{{3, 0}, {2, 1}} {
+		if c.Read(key, v, Moment{}) == nil {
+			t.Errorf("%v goes unnoticed, of which worker 0 pushed 2 and worker 1 none", v)
+		}
+	}
+}
