@@ -36,3 +36,13 @@ func TestFiguresThatAreTooFarApartAreAnError(t *testing.T) {
 		}
 	}
 }
+
+// A graph that is generated is trained before the first checkpoint falls due, so runs on it write them of their best epochs.
+func TestRunsOnGeneratedDataWriteCheckpointsOfEpochs(t *testing.T) {
+	for data, want := range map[string]bool{"": true, "graph": false} {
+		b := &bench{options: &options{data: data, nodes: 4, epochs: 6, dim: 64}}
+		if args := strings.Join(b.train(1), " "); strings.Contains(args, "--eval-every 1") != want || strings.Contains(args, "--data graph") == want {
+			t.Errorf("data %q: %s", data, args)
+		}
+	}
+}
