@@ -151,6 +151,7 @@ func (o output) peers(s *node.Stats, x *telemetry.Snapshot) {
 	for _, p := range x.Peers {
 		peer := strconv.Itoa(int(p.Node))
 		latency(p.Latency, peer)
+		o.histogram("last_answer_seconds", "Time from the request to the last answer of operations that several nodes were asked for, by the node that gave that.", p.Last, micros, 4, 24, "peer", peer)
 		o.counter("sent_bytes_total", "Bytes sent to other nodes.", float64(p.Bytes), "peer", peer)
 		o.counter("sent_uncompressed_bytes_total", "Bytes sent to other nodes, as they were before compression.", float64(p.Plain), "peer", peer)
 		o.counter("sent_frames_total", "Frames sent to other nodes.", float64(p.Frames), "peer", peer)

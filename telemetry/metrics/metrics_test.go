@@ -160,7 +160,7 @@ func (wide) Snapshot() (s telemetry.Snapshot) {
 	}
 	s.Waste.Touches, s.Waste.Age, s.Waste.AgeClocks = h, h, h
 	for i := range 15 {
-		s.Peers = append(s.Peers, telemetry.Peer{Node: godwit.NodeID(i + 1), Latency: h})
+		s.Peers = append(s.Peers, telemetry.Peer{Node: godwit.NodeID(i + 1), Latency: h, Last: h})
 	}
 	for k := 1; k < wire.Kinds; k++ {
 		s.Sent = append(s.Sent, telemetry.Sent{Record: wire.Kind(k).String()})
