@@ -128,7 +128,7 @@ class _Group:
             config = {**config, "nodes": launch.world, "member": launch.member(number, complete)}
         if trace:
             run = config["member"]["run"] if launch is not None else f"{os.getpid()}-{next(_traced)}"
-            config = {**config, "trace": os.path.join(os.path.abspath(trace), run), "program": os.path.basename(sys.argv[0])}
+            config = {**config, "trace": os.path.join(trace, run), "program": os.path.basename(sys.argv[0])}
         self.bases = bases  # the workers' clocks when it began
         spec = [
             {"name": t.name, "rows": t.rows, "dim": t.dim, "rule": t.rule, "init": {"kind": t.init.kind, "a": t.init.a, "b": t.init.b}}
@@ -565,7 +565,8 @@ class Cluster:
         self._library = _lib.load()
         self._alone = nodes == 1 and self.world == 1  # there is no other node
         self._config = {"nodes": nodes, "workers": workers, "seed": seed, "policy": policy}
-        self._trace = _checkpoint.utf8("trace", os.fsdecode(trace or os.environ.get("GODWIT_TRACE") or ""))
+        trace = os.fsdecode(trace or os.environ.get("GODWIT_TRACE") or "")
+        self._trace = _checkpoint.utf8("trace", os.path.abspath(trace) if trace else "")
         self._tables: dict[str, Table] = {}
         self._waiting: list[Table] = []
         self._unprepared: list[Table] = []  # have begun, and something is left to be done to rows of some

@@ -1,6 +1,7 @@
 """Raw access by numpy arrays."""
 
 import copy
+import os
 import pickle
 import threading
 import time
@@ -548,3 +549,9 @@ def test_texts_that_are_not_utf8_are_not_changed(cluster, tmp_path):
     for call in (lambda: cluster.table(text, 10, 1), lambda: cluster.save(text), lambda: godwit.load(text), lambda: godwit.Cluster(trace=text)):
         with pytest.raises(errors.ArgumentError, match=r"\\udcff', which is not UTF-8"):
             call()
+
+
+def test_a_trace_is_not_written_beside_a_folder_that_is_not_utf8(monkeypatch):
+    monkeypatch.setattr(os, "getcwd", lambda: "/\udcff")
+    with pytest.raises(errors.ArgumentError, match=r"/\\udcff/t', which is not UTF-8"):
+        godwit.Cluster(trace="t")
