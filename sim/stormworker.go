@@ -397,7 +397,7 @@ func (x *stormWorker) end(ctx context.Context) error {
 		x.advance()
 	}
 	h := x.c.hosts[x.node]
-	for i := 0; i < mostStays && h.node.Intents() > 0; i++ { // what it used stays wanted for some more clocks
+	for i := 0; i < mostStays && h.node.Intents() > 0 && h.node.Err() == nil; i++ { // what it used stays wanted for some more clocks
 		x.advance()
 		world{x.c, h}.Sleep(50*time.Millisecond, nil, nil)
 	}
