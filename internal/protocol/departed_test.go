@@ -25,3 +25,24 @@ func TestItIsKnownWhoseRowsLeftLast(t *testing.T) {
 		}
 	}
 }
+
+// A worker has pushed to a replica that becomes the main copy. While the move lasts, a request of its node that is on the network keeps it from reading the
+// row, and what another node said before lacks the push.
+func TestARowThatMovesHereCountsAsOneThatLeft(t *testing.T) {
+	c, home, away := heldElsewhere(t)
+	since := away.Departures()
+	away.Push(0, []float32{1})
+	*away.remoteOf(0)++
+	home.Unwant(home, 0)
+	for away.holding(0) != tentative {
+		if err := c.deliver(c.busy()[0]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if p := away.Pull(0, make([]float32, 1)); p != Elsewhere {
+		t.Fatalf("the row is read at %d: the test is vacuous", p)
+	}
+	if !away.DepartedSince(0, since) {
+		t.Error("what another node said before the row moved here is used")
+	}
+}

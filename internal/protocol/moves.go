@@ -101,6 +101,7 @@ func (s *Shard) transfer(out Out, from godwit.NodeID, r *wire.Record) error {
 		}
 	}
 	s.Stats.MovesIn++
+	s.departures.note(r.Key)
 	s.becomeTentative(h, r.Epoch, r.Version)
 	s.tell(Arrived, r.Key, from, r.Epoch)
 	m := s.main(h)

@@ -11,7 +11,7 @@
 // A value that was fetched is the main copy's as of a moment between the step before its use and
 // the use. It may be used as if it had been read at that moment. So the worker has it no longer
 // when it has asked for the key anew, or has pushed to it or set it at its owner meanwhile, and not
-// if a row of the key has left this node since: the worker may have read that row. Where more rows left its shard than are remembered, any may have been
+// if a row of the key has left this node since, or moves here: the worker may have read that row. Where more rows left its shard than are remembered, any may have been
 // the key's.
 //
 // Steps are long if what they compute takes 1 ms or more, and from less where steps have many keys, which they use once in a while, unless these stay (returns.go): a few

@@ -489,7 +489,7 @@ type user struct {
 	any  bool
 }
 
-// may reports whether no row of a key has left this node since its value was asked for.
+// may reports whether no row of a key has left this node, or moved here, since its value was asked for.
 func (u *user) may(rows *shards.Set, s *Step, i int, k godwit.Key) bool {
 	if !u.any || !rows.SameShard(k, u.of) {
 		*u = user{of: k, left: rows.Left(k), any: true}

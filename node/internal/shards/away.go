@@ -2,8 +2,8 @@ package shards
 
 import "github.com/godwit-ps/godwit"
 
-// Away reports of each of some keys whether a pull would have to ask another node, and how many rows
-// have left the key's shard so far: see LeftSince.
+// Away reports of each of some keys whether a pull would have to ask another node, and what Left
+// returns of it.
 func (s *Set) Away(keys []godwit.Key, away []bool, left []uint64) {
 	for n := 0; len(keys) > 0; keys, away, left = keys[n:], away[n:], left[n:] {
 		n = s.together(keys)
@@ -16,7 +16,7 @@ func (s *Set) Away(keys []godwit.Key, away []bool, left []uint64) {
 	}
 }
 
-// Left returns how many rows have left the shard of a key so far.
+// Left returns how many rows have left the shard of a key so far, or moved here.
 func (s *Set) Left(k godwit.Key) uint64 {
 	x := s.shard(k)
 	x.Lock()
@@ -24,7 +24,7 @@ func (s *Set) Left(k godwit.Key) uint64 {
 	return x.Departures()
 }
 
-// LeftSince reports whether the row of a key may have left this node since so many rows had left its shard.
+// LeftSince reports whether the row of a key may have left this node, or moved here, since Left returned a number.
 func (s *Set) LeftSince(k godwit.Key, since uint64) bool {
 	x := s.shard(k)
 	x.Lock()
