@@ -212,7 +212,7 @@ func (s *Shard) markChanged(h *store.Header) {
 		m.changed = true
 		s.changed = append(s.changed, h.Key)
 	}
-	s.setNoted(h, m.changed && stateOf(h) == owner)
+	s.setNoted(h, m.changed)
 }
 
 // applyReplica applies a push to a replica. The change goes to the owner

@@ -262,7 +262,7 @@ func (s *Shard) sideOf(h *store.Header) *side {
 	return s.side(h)
 }
 
-// mostSides is how many rows of a shard can have a side: as many as Header.Meta can number. Close to that, SidesFull is called once. A 64th more
+// mostSides is how many rows of a shard can have a side: as many as Header.Meta can number. Close to that, SidesFull is called. A 64th more
 // may be made after that: there is time to come to an end.
 const (
 	mostSides = countedBit>>sideShift - 1
