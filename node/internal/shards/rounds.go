@@ -74,8 +74,19 @@ func (s *Set) AskDue(out *link.Sender) {
 type Flush []flushing
 
 type flushing struct {
-	x *shard
-	f protocol.Flush
+	set *Set
+	k   godwit.Key // of the shard
+	f   protocol.Flush
+}
+
+// arrived reports whether all of it has. What is to be sent only now is work for the next round.
+func (f *flushing) arrived() bool {
+	x := f.set.shard(f.k)
+	x.Lock()
+	defer x.Unlock()
+	ok := x.Flushed(&f.f)
+	f.set.noteWork(x, f.k)
+	return ok
 }
 
 // BeginFlush has all updates sent that replicas here have.
@@ -84,7 +95,7 @@ func (s *Set) BeginFlush() Flush {
 	for i := range s.shards {
 		x := &s.shards[i]
 		x.Lock()
-		f[i] = flushing{x, x.BeginFlush()}
+		f[i] = flushing{s, godwit.Key(i), x.BeginFlush()}
 		s.noteWork(x, godwit.Key(i))
 		x.Unlock()
 	}
@@ -98,7 +109,7 @@ func (s *Set) BeginSettle(f Flush) Flush {
 		x := &s.shards[i]
 		x.Lock()
 		if settle := x.BeginSettle(); !x.Flushed(&settle) {
-			f = append(f, flushing{x, settle})
+			f = append(f, flushing{s, godwit.Key(i), settle})
 			s.noteWork(x, godwit.Key(i))
 		}
 		x.Unlock()
@@ -118,11 +129,7 @@ func (f Flush) Len() (updates int) {
 // first shard of which something has not.
 func (f Flush) Arrived() bool {
 	for i := range f {
-		x := &f[i]
-		x.x.Lock()
-		ok := x.x.Flushed(&x.f)
-		x.x.Unlock()
-		if !ok {
+		if !f[i].arrived() {
 			return false
 		}
 	}
@@ -131,11 +138,7 @@ func (f Flush) Arrived() bool {
 
 // Left returns what of a flush has not arrived.
 func (f Flush) Left() Flush {
-	return slices.DeleteFunc(f, func(x flushing) bool {
-		x.x.Lock()
-		defer x.x.Unlock()
-		return x.x.Flushed(&x.f)
-	})
+	return slices.DeleteFunc(f, func(x flushing) bool { return x.arrived() })
 }
 
 // Totals are what the shards did so far and hold, summed.

@@ -284,3 +284,43 @@ func TestAStepThatPanicsLeavesNoShardLocked(t *testing.T) {
 	}
 	x.Unlock()
 }
+
+// Updates of a replica from before a cut and from after it go one after the other. That a flush has the second sent, though it is too small by itself, is
+// work for a round.
+func TestWhatAFlushHasSentLaterIsWork(t *testing.T) {
+	policy, err := placement.ByName("nonuniform(threshold=5)")
+	roomtest.Must(t, err)
+	s, err := New(roomtest.Protocol(t, 0, 2, policy, 7, godwit.Table{Name: "t", Rows: 100, Dim: 1}), 1<<30, store.HeapAlloc, host.NewBell())
+	roomtest.Must(t, err)
+	ls, out := senderOf(s)
+	k := godwit.Key(0)
+	for !s.homedElsewhere(k) {
+		k++
+	}
+	v, a := s.Server(1, out), s.Access()
+	var d wire.Decoder
+	d.Lists = &wire.Known{}
+	sent := func() wire.Record {
+		t.Helper()
+		out.Flush()
+		rs := roomtest.Records(t, &d, ls.To(1).Take)
+		if len(rs) != 1 {
+			t.Fatalf("%d records are sent, want 1", len(rs))
+		}
+		return rs[0]
+	}
+	s.Hold(out, k)
+	roomtest.Must(t, v.Step(out, &wire.Record{Kind: wire.Refresh, Key: k, Version: 1, Seq: sent().Seq, Vals: []float32{0}}))
+	for _, a.Mark = range []protocol.Mark{0, protocol.OddMark} {
+		a.Serve(wire.Push, []godwit.Key{k}, []float32{1})
+	}
+	f := s.BeginFlush()
+	round(s, out)
+	roomtest.Must(t, v.Step(out, &wire.Record{Kind: wire.Ack, Key: k, Version: 1, Seq: sent().Seq}))
+	if round(s, out); !s.Idle() {
+		t.Fatal("an update is not held back: the test is vacuous")
+	}
+	if f.Arrived() || s.Idle() {
+		t.Error("nothing is to be sent, and a flush waits for it")
+	}
+}
