@@ -32,7 +32,7 @@ var tasks = []task{
 	{"w2v", "w2v --epochs 3"},
 	{"linear", "linear --examples 200000 --epochs 3"},
 	{"linear-wide", "linear --examples 20000 --features 200000 --per-example 40 --epochs 3"},
-	{"lda", "lda --documents 6000 --epochs 4"},
+	{"lda", "lda --documents 20000 --epochs 5"},
 	{"sketch", "sketch --epochs 3"},
 }
 

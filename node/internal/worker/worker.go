@@ -252,12 +252,9 @@ func (w *Worker) serve(ctx context.Context, what string, kind wire.Kind, keys []
 		return w.push(ctx, what, keys, buf, c)
 	}
 	if w.fetcher.Any() {
-		if err := w.takeFetched(ctx, keys, buf, c); err != nil {
+		if err := w.takeFetched(ctx, keys, buf, c); err != nil || len(w.rows.Miss) == 0 {
 			return 0, err
 		}
-	}
-	if len(w.rows.Miss) == 0 {
-		return 0, nil
 	}
 	return w.request(ctx, what, kind, keys, buf, c)
 }
