@@ -134,7 +134,7 @@ func lease(ctx context.Context, s Store, h Holder, ttl time.Duration) (*Lock, er
 		if err != nil {
 			return nil, fmt.Errorf("%w: it came at the same time as this one (which it is, is not known: %w)", ErrLocked, err)
 		}
-		return nil, fmt.Errorf("%w: %v; it came at the same time as this one", ErrLocked, faster.Holder)
+		return nil, fmt.Errorf("%w; it came at the same time as this one", held(faster.Holder))
 	}
 	if err != nil {
 		return nil, err

@@ -138,9 +138,9 @@ func Tables(m *godwit.Model) []Table {
 	return tables
 }
 
-// CheckModel returns an error if a model has more tables than a checkpoint can hold, so that who is to write checkpoints of it can say so before it trains.
-func CheckModel(m *godwit.Model) error {
-	if err := checkTables(m.Tables()); err != nil {
+// CheckTables returns an error if a model of so many tables fits in no checkpoint, so that who is to write checkpoints of it can say so before it trains.
+func CheckTables(n int) error {
+	if err := checkTables(n); err != nil {
 		return fmt.Errorf("checkpoint: no checkpoint can hold the model: it has %w", err)
 	}
 	return nil

@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"time"
 
@@ -27,27 +26,12 @@ func TestAnnouncedKeysStayUntilTheyWereUsed(t *testing.T) {
 				batches[i] = append(batches[i], godwit.Key(x*x*x*rows))
 			}
 		}
-		v, ones := make([]float32, 2*keys), slices.Repeat([]float32{1}, 2*keys)
-		told := 0
-		for i, b := range batches {
+		return makeSteps(ctx, w, batches, 2, ahead, func(i int) {
 			if i == steps/2 {
 				s := c.Stats(int(w.ID().Node))
 				warm[w.ID().Node] = s.Remote + s.Late
 			}
-			for ; told < steps && told <= i+ahead; told++ {
-				if err := w.Intent(batches[told], godwit.Clock(told), godwit.Clock(told+1)); err != nil {
-					return err
-				}
-			}
-			if err := w.Pull(ctx, b, v); err != nil {
-				return err
-			}
-			if err := w.Push(ctx, b, ones); err != nil {
-				return err
-			}
-			w.Advance()
-		}
-		return nil
+		})
 	})
 	var waited, moved uint64
 	for n := range nodes {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +24,28 @@ func model(t testing.TB, rows uint64, dim int) *godwit.Model {
 		t.Fatal(err)
 	}
 	return m
+}
+
+// makeSteps has a worker make a step of each batch: it announces those of so many steps ahead, pulls the batch, and pushes ones to its rows of dim floats.
+// Each is called with the number of a step before that.
+func makeSteps(ctx context.Context, w godwit.Worker, batches [][]godwit.Key, dim, ahead int, each func(step int)) error {
+	told := 0
+	for i, b := range batches {
+		each(i)
+		for ; told < len(batches) && told <= i+ahead; told++ {
+			if err := w.Intent(batches[told], godwit.Clock(told), godwit.Clock(told+1)); err != nil {
+				return err
+			}
+		}
+		if err := w.Pull(ctx, b, make([]float32, dim*len(b))); err != nil {
+			return err
+		}
+		if err := w.Push(ctx, b, slices.Repeat([]float32{1}, dim*len(b))); err != nil {
+			return err
+		}
+		w.Advance()
+	}
+	return nil
 }
 
 func cluster(t testing.TB, cfg Config) *Cluster {

@@ -2,9 +2,7 @@ package sim
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"time"
 
@@ -44,25 +42,11 @@ func TestLongStepsHaveCopiesOfRelaxedTables(t *testing.T) {
 						batches[i] = append(batches[i], godwit.Key(k))
 					}
 				}
-				v, ones, told := make([]float32, 2*keys), slices.Repeat([]float32{1}, 2*keys), 0
-				for i, b := range batches {
+				return makeSteps(ctx, w, batches, 2, 4, func(i int) {
 					if i == steps*2/3 {
 						before[w.ID().Node] = c.Node(int(w.ID().Node)).Stats().Replica
 					}
-					for ; told < steps && told <= i+4; told++ {
-						if err := w.Intent(batches[told], godwit.Clock(told), godwit.Clock(told+1)); err != nil {
-							return err
-						}
-					}
-					if err := w.Pull(ctx, b, v); err != nil {
-						return err
-					}
-					if err := w.Push(ctx, b, ones); err != nil {
-						return fmt.Errorf("step %d: %w", i, err)
-					}
-					w.Advance()
-				}
-				return nil
+				})
 			})
 			copied := r.Sum().Replica
 			for _, b := range before {

@@ -41,7 +41,7 @@ func (w *Worker) Save(config, state []byte, wait time.Duration) (uint64, error) 
 	if s.Place == "" || s.Keep < 0 || s.Number == 0 && c.rank == 0 {
 		return 0, wrong("%s: save: %q does not say where to, want {\"place\": \"folder\", \"number\": 1}", w.name, config)
 	}
-	if err := checkpoint.CheckModel(c.cfg.Model); err != nil {
+	if err := checkpoint.CheckTables(c.cfg.Model.Tables()); err != nil {
 		return 0, wrong("%s: save: %v", w.name, err)
 	}
 	leave, err := c.enterAll(&saving)
