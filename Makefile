@@ -16,8 +16,8 @@ AT_ONCE ?= -vet=off -p $(shell expr $(CORES) + 1) -parallel $(shell expr $(CORES
 # The race detector runs where there is something to race: in the packages
 # that use locks or atomics, themselves or in their tests. In the protocol and in a
 # simulation one goroutine runs at a time (several simulations do in storms), the
-# tests of train/task train with one worker, and those of cmd/godwit run processes that are built without the detector.
-SINGLE = internal/protocol|sim|train/task|cmd/godwit
+# tests of train/task train with one worker, and those of cmd/godwit and of the tools agree, mutate and straggle run processes that are built without the detector.
+SINGLE = internal/protocol|sim|train/task|cmd/godwit|internal/agree|internal/mutate|internal/straggle
 RACE = $(GO) list -f '{{$$p := .ImportPath}}{{range .Imports}}{{$$p}} {{.}}{{"\n"}}{{end}}{{range .TestImports}}{{$$p}} {{.}}{{"\n"}}{{end}}{{range .XTestImports}}{{$$p}} {{.}}{{"\n"}}{{end}}' ./... \
 	| awk '$$2 == "sync" || $$2 == "sync/atomic" { print $$1 }' | grep -vE '/($(SINGLE))$$' | sort -u
 
@@ -58,8 +58,8 @@ preempt: ## storms in which goroutines come between each other's steps, also ato
 # emulator is slow at signals and at threads that share memory, so goroutines are
 # not preempted by signals there, and run on one processor.
 .PHONY: arm64
-arm64: ## build for arm64, and test there what must be equal, if an emulator is found
-	GOARCH=arm64 CGO_ENABLED=0 $(GO) build ./...
+arm64: ## build nodes and benchmarks for arm64, and test there what must be equal, if an emulator is found
+	GOARCH=arm64 CGO_ENABLED=0 $(GO) build . ./internal/bench
 	GOARCH=arm64 CGO_ENABLED=0 $(GO) vet ./internal/vec/...
 	@if test "$$($(GO) env GOHOSTARCH)" = arm64; then \
 		echo "tests for arm64 need no emulator here: they are the tests"; \

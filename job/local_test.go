@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/racing"
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/task"
@@ -92,8 +93,8 @@ func TestEveryPolicyTrains(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			spec := tiny(3)
 			spec.Policy, spec.Options.Epochs = name, 40
-			if racing {
-				spec.Options.Epochs = 8 // the same code as often as matters; too little to learn much
+			if racing.Enabled {
+				spec.Options.Epochs = 3 // the same code as often as matters; too little to learn much
 			}
 			r, err := Local(timeout(t), "test", spec, NodeConfig{})
 			if err != nil {
@@ -102,7 +103,7 @@ func TestEveryPolicyTrains(t *testing.T) {
 			if r.Policy != name || r.Nodes != 3 || r.Workers != 3 || r.Stats.Accesses() == 0 {
 				t.Errorf("the result is %+v", r)
 			}
-			if !racing && !(r.Test.At("MRR") >= 2*r.Untrained.At("MRR")) {
+			if !racing.Enabled && !(r.Test.At("MRR") >= 2*r.Untrained.At("MRR")) {
 				t.Errorf("MRR is %.3f after training and was %.3f before", r.Test.At("MRR"), r.Untrained.At("MRR"))
 			}
 			if r.Stats.SentBytes == 0 || r.NoMessage < 0 || r.NoMessage > 1 {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/checkpoint"
+	"github.com/godwit-ps/godwit/internal/racing"
 	"github.com/godwit-ps/godwit/job/internal/cuts"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/task"
@@ -184,7 +185,7 @@ func TestARunResumedWithinAnEpochIsTheSameRun(t *testing.T) {
 	seed := rand.Uint64()
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for name, spec := range reusable() {
-		if racing && name != "complex" && name != "blocks" && name != "sketch" {
+		if racing.Enabled && name != "complex" && name != "blocks" && name != "sketch" {
 			continue // one worker at one node has few goroutines that could race
 		}
 		t.Run(name, func(t *testing.T) {

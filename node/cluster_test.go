@@ -15,6 +15,7 @@ import (
 	"github.com/godwit-ps/godwit/coord"
 	cmem "github.com/godwit-ps/godwit/coord/mem"
 	"github.com/godwit-ps/godwit/internal/protocol"
+	"github.com/godwit-ps/godwit/internal/racing"
 	"github.com/godwit-ps/godwit/node/internal/roomtest"
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/transport"
@@ -29,7 +30,7 @@ var (
 // often is how many times a random test does what it does n times by default: a fifth under the race detector, which takes up to
 // thirty times as long, and looks at each access anyway.
 func often(n int) int {
-	if race {
+	if racing.Enabled {
 		n /= 5
 	}
 	return max(1, n**scale)
@@ -37,7 +38,7 @@ func often(n int) int {
 
 // fewer are numbers of nodes with which a test is done: under the race detector only some of several, the most too.
 func fewer(nodes ...int) []int {
-	if !race {
+	if !racing.Enabled {
 		return nodes
 	}
 	return nodes[len(nodes)/2:]

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/racing"
 	"github.com/godwit-ps/godwit/placement"
 )
 
@@ -99,6 +100,9 @@ func TestHotKeysAreMeasured(t *testing.T) {
 // are hot among them are found, after a number of pulls that does not depend on the
 // size of the model.
 func TestHotKeysOfALargeKeySpaceAreMeasured(t *testing.T) {
+	if racing.Enabled {
+		t.Skip("counts millions of pulls as TestHotKeysAreMeasured does")
+	}
 	const rows, hot, batch, most = 1 << 46, 3, 1 << 12, 1 << 22
 	m := model(t, rows, 1)
 	c := local(t, 2, Config{Model: m, Policy: placement.NonUniform, Workers: 1, Seed: *seed})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/protocol"
+	"github.com/godwit-ps/godwit/internal/racing"
 	"github.com/godwit-ps/godwit/placement"
 )
 
@@ -191,8 +192,8 @@ func TestAWorkerReadsItsOwnPushesWhileReplicasComeAndGo(t *testing.T) {
 }
 
 func replicasComeAndGo(t *testing.T, p placement.Policy) {
-	reads := often(50_000)                   // of each node
-	dropped := p == placement.AdaPM || !race // idle replicas rarely are, which takes minutes under the race detector
+	reads := often(50_000)                             // of each node
+	dropped := p == placement.AdaPM || !racing.Enabled // idle replicas rarely are, which takes minutes under the race detector
 	m := model(t, 50, 1)
 	c := local(t, 2, Config{Model: m, Policy: p, Workers: 3})
 	ctx := background(t)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/racing"
 )
 
 // rowsOfChild, where set, makes the test a process whose memory is measured: it has
@@ -26,7 +27,7 @@ func TestMemoryFollowsTheKeysInUse(t *testing.T) {
 		useKeys(t, log)
 		return
 	}
-	if testing.Short() || race {
+	if testing.Short() || racing.Enabled {
 		t.Skip("starts processes with 300,000 keys, whose memory is measured")
 	}
 	least, most := math.Inf(1), 0.0

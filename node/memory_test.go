@@ -8,6 +8,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/setting"
+	"github.com/godwit-ps/godwit/internal/racing"
 	"github.com/godwit-ps/godwit/sampling"
 
 	"github.com/godwit-ps/godwit/placement"
@@ -33,7 +34,7 @@ func TestAPolicyThatKeepsAllRowsEverywhereIsRefusedWhereTheyDoNotFit(t *testing.
 func TestReplicasOfAllKeysTakeWhatTheyAreTakenToNeed(t *testing.T) {
 	const rows = 100_000
 	dims := []int{1, 8, 100}
-	if race {
+	if racing.Enabled {
 		dims = dims[1:2]
 	}
 	for _, dim := range dims {

@@ -17,7 +17,7 @@ import (
 
 var (
 	seedFlag  = flag.Uint64("seed", 0, "run the storm of this seed only")
-	seedsFlag = flag.Uint64("seeds", 2000, "storms")
+	seedsFlag = flag.Uint64("seeds", 1200, "storms")
 )
 
 func TestStormsKeepAllPromises(t *testing.T) {

@@ -28,6 +28,7 @@ func small() Lab {
 }
 
 func TestAdaptiveIsComparedWithEveryOtherPolicyAtItsBest(t *testing.T) {
+	notUnderRace(t)
 	r := run(t, "best", small())
 	var got []string
 	for at, row := range r.Rows {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-ps/godwit/internal/racing"
 	"github.com/godwit-ps/godwit/placement"
 )
 
@@ -177,7 +178,7 @@ func TestCostsSlowARunDown(t *testing.T) {
 // times as long.
 func notUnderRace(t *testing.T) {
 	t.Helper()
-	if race {
+	if racing.Enabled {
 		t.Skip("simulates for long, one goroutine at a time")
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/racing"
 )
 
 func model(t testing.TB) *godwit.Model {
@@ -504,7 +505,7 @@ func TestDetailsOfFewerKeysAreWrittenWhereThereAreMany(t *testing.T) {
 		t.Fatal(err)
 	}
 	for k := range godwit.Key(keys) {
-		if race && k%16 != named%16 { // each reads all segments
+		if racing.Enabled && k%16 != named%16 { // each reads all segments
 			continue
 		}
 		l, err := tr.Life(k)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/libsvm"
+	"github.com/godwit-ps/godwit/internal/racing"
 	"github.com/godwit-ps/godwit/internal/traintest"
 	"github.com/godwit-ps/godwit/train"
 )
@@ -44,10 +45,14 @@ func scaled(data *libsvm.Splits, seed uint64) *libsvm.Splits {
 
 func TestTheObjectiveNeverRisesWhateverTheBlocksDelayAndNodes(t *testing.T) {
 	data := scaled(generated(t, func(s *libsvm.Spec) { s.Examples, s.Features, s.PerExample = 1500, 200, 30 }), 1)
+	passes := 12
+	if racing.Enabled {
+		passes = 4
+	}
 	for _, x := range []struct{ blocks, delay, nodes int }{{0, 0, 1}, {0, 2, 3}, {1, 0, 1}, {5, 0, 2}, {7, 2, 3}, {16, 3, 1}, {1000, 0, 2}, {1000, 10000, 2}} {
 		c := byBlocks()
 		c.Blocks, c.Delay, c.L2 = x.blocks, x.delay, 0.1
-		r, _ := trained[Turn](t, newBlocks(t, c, data), x.nodes, train.Options{Epochs: 12})
+		r, _ := trained[Turn](t, newBlocks(t, c, data), x.nodes, train.Options{Epochs: passes})
 		ls := r[0].Losses
 		for i, l := range ls {
 			if l.Examples != int64(data.Train.Len()) {
@@ -147,12 +152,16 @@ func TestTheOutcomeIsTheSameOnAnyNumberOfNodes(t *testing.T) {
 
 func sameOnNodes(t *testing.T, blocks int) {
 	data := generated(t, func(s *libsvm.Spec) { s.Features = 300 })
+	passes := 6
+	if racing.Enabled {
+		passes = 2
+	}
 	var want Quality
 	for _, nodes := range []int{1, 2, 5} {
 		c := byBlocks()
 		c.Blocks = blocks
 		task := newBlocks(t, c, data)
-		_, envs := trained[Turn](t, task, nodes, train.Options{Epochs: 6})
+		_, envs := trained[Turn](t, task, nodes, train.Options{Epochs: passes})
 		q := evaluatedBy(t, task.model, envs, data.Test)
 		if nodes == 1 {
 			want = q

@@ -1,5 +1,0 @@
-//go:build !race
-
-package trace
-
-const race = false
