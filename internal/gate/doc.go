@@ -11,6 +11,11 @@
 // not depend on how busy the machine is as much as time does, and alternating runs
 // meet the same machine; medians are compared.
 //
+// Four processes on few cores are slower than one on an idle machine even if they have
+// nothing to do with each other: they share caches, memory and often the cores themselves. So each round
+// also trains on one node four times at once, and the ratio to these is what is left to
+// the parameter server. It is shown only.
+//
 // The time is read from the clocks of the processes (Linux) when a line of the run
 // tells that an epoch has ended. Reading data, the start of the nodes and
 // evaluations lie outside. The first epoch is shown apart: in it rows are made and

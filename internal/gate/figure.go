@@ -30,10 +30,15 @@ type figure struct {
 	Four  spread `json:"four_us"`
 	Ratio spread `json:"ratio"` // of four over one, round by round
 	First spread `json:"first"` // … in the first epoch
+	// Apart is the processor time of an example of runs on one node, as many at once as
+	// there are nodes otherwise: what the machine alone makes of as many processes. ToApart
+	// is that of four nodes over it, round by round. Older baselines have neither.
+	Apart   spread `json:"apart_us,omitzero"`
+	ToApart spread `json:"ratio_to_apart,omitzero"`
 	// Baseline is what it is compared with; nil: nothing.
 	Baseline *figure `json:"baseline,omitempty"`
 
-	one, four, ratios, firsts []float64 // of each round
+	one, four, apart, ratios, firsts, toApart []float64 // of each round
 }
 
 // A spread is of what the rounds measured.
@@ -51,8 +56,16 @@ func spreadOf(xs []float64) spread {
 
 func (s spread) String() string { return fmt.Sprintf("%.2f [%.2f, %.2f]", s.Median, s.Least, s.Most) }
 
+// add takes what a round measured.
+func (f *figure) add(one, four, apart cost) {
+	f.one, f.four, f.apart = append(f.one, one.later), append(f.four, four.later), append(f.apart, apart.later)
+	f.ratios, f.firsts = append(f.ratios, four.later/one.later), append(f.firsts, four.first/one.first)
+	f.toApart = append(f.toApart, four.later/apart.later)
+}
+
 func (f *figure) sum() {
 	f.One, f.Four, f.Ratio, f.First = spreadOf(f.one), spreadOf(f.four), spreadOf(f.ratios), spreadOf(f.firsts)
+	f.Apart, f.ToApart = spreadOf(f.apart), spreadOf(f.toApart)
 }
 
 // exceeds reports whether the figure is worse than its baseline: over it by more

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -75,8 +76,14 @@ func TestAGateClosesBeyondTheTolerance(t *testing.T) {
 		{uneven, []float64{3.1, 3.1, 2.9}, true},
 	} {
 		base := &figure{Name: "kge", Args: "a", Ratio: c.base}
-		f := &figure{Name: "kge", one: c.ratios, four: c.ratios, ratios: c.ratios, firsts: c.ratios, Baseline: base}
+		f := &figure{Name: "kge", Baseline: base}
+		for _, ratio := range c.ratios {
+			f.add(cost{first: 1, later: 2}, cost{first: 3, later: 2 * ratio}, cost{first: 1, later: 4})
+		}
 		f.sum()
+		if f.First.Median != 3 || math.Abs(f.ToApart.Median-f.Ratio.Median/2) > 1e-9 || f.Apart.Most != 4 {
+			t.Errorf("%v: first epoch %v, apart %v, to these %v", c.ratios, f.First, f.Apart, f.ToApart)
+		}
 		err := (&report{Tasks: []*figure{{Name: "new"}, f}}).worse(0.2)
 		if errors.Is(err, errWorse) != c.worse {
 			t.Errorf("%v: %v", c.ratios, err)
@@ -167,6 +174,33 @@ func TestACommandThatFailsSaysWhy(t *testing.T) {
 	script := fmt.Sprintf("cat <<'E'\n%sE\n", printed)
 	if _, err := train(context.Background(), sh, []string{"-c", script}, func(int) (time.Duration, error) { return 0, nil }); err != nil {
 		t.Error(err)
+	}
+}
+
+// Runs at once are told apart by their processes; the first error ends the others.
+func TestRunsAtOnceHaveAMean(t *testing.T) {
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip(err)
+	}
+	var mu sync.Mutex
+	used, looks := time.Duration(0), 0
+	clock := func(int) (time.Duration, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		used += time.Millisecond
+		looks++
+		return used, nil
+	}
+	script := fmt.Sprintf("cat <<'E'\n%sE\n", printed)
+	c, err := trainAtOnce(t.Context(), 3, sh, []string{"-c", script}, clock)
+	if err != nil || looks != 3*2*4 || c.first < 20 || c.later < 10 {
+		t.Errorf("%d looks, %+v (%v): want three runs", looks, c, err)
+	}
+	once := filepath.Join(t.TempDir(), "once")
+	script = fmt.Sprintf("mkdir %s || exec sleep 60; echo no such flag >&2; exit 2", once)
+	if _, err := trainAtOnce(t.Context(), 3, sh, []string{"-c", script}, clock); err == nil || !strings.Contains(err.Error(), "no such flag") {
+		t.Errorf("one failed and the others wait: %v", err)
 	}
 }
 

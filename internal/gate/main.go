@@ -56,7 +56,7 @@ var errWorse = errors.New("worse than the baseline")
 func main() {
 	var o options
 	flag.StringVar(&o.match, "match", "", "only tasks whose name contains this")
-	flag.IntVar(&o.rounds, "rounds", 5, "runs on one node and on four, in turn, of each task")
+	flag.IntVar(&o.rounds, "rounds", 5, "runs on one node, on four, and four on one at once, in turn, of each task")
 	flag.StringVar(&o.policy, "policy", "adaptive", "of the runs; one that is not adaptive is compared with nothing")
 	flag.StringVar(&o.baseline, "baseline", filepath.Join("internal", "gate", "baseline.json"), "file of the baseline")
 	flag.Float64Var(&o.tolerance, "tolerance", 0.2, "share by which a ratio may exceed that of the baseline")
@@ -147,22 +147,21 @@ func (o *options) measure(ctx context.Context, binary string, t task, base *figu
 	return f, nil
 }
 
-// round trains on one node and on four, in an order that changes.
+// round trains on one node, on four, and four times at once on one, in an order that changes.
 func (f *figure) round(ctx context.Context, binary, policy string, t task) error {
-	var warm, cold [2]float64
-	for i := range 2 {
-		j := (i + len(f.ratios)) % 2
-		n := [2]int{1, nodes}[j]
+	kinds := [3]struct{ nodes, runs int }{{1, 1}, {nodes, 1}, {1, nodes}}
+	var costs [3]cost
+	for i := range kinds {
+		j := (i + len(f.ratios)) % len(kinds)
 		args := append([]string{"train"}, strings.Fields(t.args)...)
-		args = append(args, "--nodes", fmt.Sprint(n), "--workers", "1", "--policy", policy, "--untrained=false", "--quiet", "--json")
-		c, err := train(ctx, binary, args, bench.ProcessorTimeOf)
+		args = append(args, "--nodes", fmt.Sprint(kinds[j].nodes), "--workers", "1", "--policy", policy, "--untrained=false", "--quiet", "--json")
+		c, err := trainAtOnce(ctx, kinds[j].runs, binary, args, bench.ProcessorTimeOf)
 		if err != nil {
-			return fmt.Errorf("%d nodes: %w", n, err)
+			return fmt.Errorf("%d nodes: %w", kinds[j].nodes, err)
 		}
-		cold[j], warm[j] = c.first, c.later
+		costs[j] = c
 	}
-	f.one, f.four = append(f.one, warm[0]), append(f.four, warm[1])
-	f.ratios, f.firsts = append(f.ratios, warm[1]/warm[0]), append(f.firsts, cold[1]/cold[0])
+	f.add(costs[0], costs[1], costs[2])
 	return nil
 }
 
@@ -170,15 +169,15 @@ func (r *report) show(out io.Writer, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(out).Encode(r)
 	}
-	fmt.Fprintf(out, "%s\npolicy %s; processor time an example, in µs, of %d nodes of one worker and of one; median [least, most] of the rounds\n\n", r.Machine.String(), r.Policy, nodes)
+	fmt.Fprintf(out, "%s\npolicy %s; processor time an example, in µs, of %d nodes of one worker, of one, and of as many runs of one at once; median [least, most] of the rounds\n\n", r.Machine.String(), r.Policy, nodes)
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "task\tone node\t%d nodes\tratio\tfirst epoch\tbaseline\n", nodes)
+	fmt.Fprintf(t, "task\tone node\t%d nodes\tratio\tfirst epoch\tbaseline\t%d apart\tratio to these\n", nodes, nodes)
 	for _, f := range r.Tasks {
 		base := "none"
 		if f.Baseline != nil {
 			base = f.Baseline.Ratio.String()
 		}
-		fmt.Fprintf(t, "%s\t%v\t%v\t%v\t%v\t%s\n", f.Name, f.One, f.Four, f.Ratio, f.First, base)
+		fmt.Fprintf(t, "%s\t%v\t%v\t%v\t%v\t%s\t%v\t%v\n", f.Name, f.One, f.Four, f.Ratio, f.First, base, f.Apart, f.ToApart)
 	}
 	return t.Flush()
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/godwit-ps/godwit/internal/events"
@@ -20,6 +21,33 @@ type cost struct {
 func train(ctx context.Context, binary string, args []string, clock func(pid int) (time.Duration, error)) (cost, error) {
 	r := &run{clock: clock}
 	return r.cost(events.Run(ctx, binary, args, nil, r.event))
+}
+
+// trainAtOnce runs a command several times at once, and returns what an example took in the mean.
+func trainAtOnce(ctx context.Context, runs int, binary string, args []string, clock func(pid int) (time.Duration, error)) (cost, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	costs := make([]cost, runs)
+	var wg sync.WaitGroup
+	for i := range costs {
+		wg.Go(func() {
+			c, err := train(ctx, binary, args, clock)
+			if err != nil {
+				cancel(err) // the first is the cause
+			}
+			costs[i] = c
+		})
+	}
+	wg.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return cost{}, err
+	}
+	var mean cost
+	for _, c := range costs {
+		mean.first += c.first / float64(runs)
+		mean.later += c.later / float64(runs)
+	}
+	return mean, nil
 }
 
 // A run is what was read of one that goes on.
