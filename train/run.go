@@ -314,13 +314,10 @@ func (r *run[D]) ended(ctx context.Context, s *State) error {
 	return r.env.EpochEnd(ctx, s)
 }
 
-// stopped ends a run that was asked to stop, and tells Env what was trained, before the evaluation. Workers in
-// lockstep have trained the epoch whole.
+// stopped ends a run that was asked to stop, and tells Env what was trained, before the evaluation: a run that goes on there finds the
+// epoch under way, and evaluates it when it has ended, also if nothing of it is left to train.
 func (r *run[D]) stopped(ctx context.Context) error {
 	r.rep.End = Stopped
-	if InLockstep(r.task) {
-		return r.ended(ctx, r.state())
-	}
 	s, err := r.here()
 	if err != nil {
 		return err

@@ -496,6 +496,45 @@ func TestWorkersInLockstepFinishTheirEpochTogetherWhenStopped(t *testing.T) {
 	}
 }
 
+// A run that is stopped in an epoch, and one that goes on with what it left, evaluate together what one does that is not interrupted: also the
+// epoch that was cut short, or, where workers wait for each other, trained whole, and also if it is the last one. What was left is of before the evaluation.
+func TestAnEpochInWhichARunWasStoppedIsEvaluatedByTheRunThatGoesOn(t *testing.T) {
+	for _, together := range []bool{false, true} {
+		for _, last := range []int{2, 4} {
+			stop := make(chan struct{})
+			var once sync.Once
+			s := server(t, 40, 1, 2)
+			var task train.Task[work] = &counting{rows: 40, batch: 5, onStep: func(_ train.Partition, epoch, step int) error {
+				if epoch == 2 && step == 1 {
+					once.Do(func() { close(stop) })
+				}
+				return nil
+			}}
+			if together {
+				task = lockstep{task.(*counting)}
+			}
+			var left *train.State
+			o := train.Options{Epochs: last, EvalEvery: 1}
+			env := train.Env{Workers: s.Workers(0), Stop: stop, EpochEnd: func(_ context.Context, s *train.State) error { left = s; return nil }}
+			if rep, err := train.Run(t.Context(), env, task, o); err != nil || rep.End != train.Stopped || left.End != train.Stopped || len(left.Evaluated) != 1 {
+				t.Fatalf("together: %v: %+v, %v, and leaves %+v", together, rep, err, left)
+			}
+			rep, err := train.Run(t.Context(), train.Env{Workers: s.Workers(0), Begin: left}, task, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := []int{1, 2, 3, 4}[:last]; !slices.Equal(rep.Evaluated, want) || rep.Epochs != last || rep.Best != last-1 {
+				t.Errorf("together: %v: %d epochs, evaluated %v, the best is number %d; want evaluations of %v", together, rep.Epochs, rep.Evaluated, rep.Best, want)
+			}
+			for i, l := range rep.Losses {
+				if l.Examples != 40 {
+					t.Errorf("together: %v: epoch %d has %d examples", together, i+1, l.Examples)
+				}
+			}
+		}
+	}
+}
+
 // A phased task has stages of three steps.
 type phased struct {
 	lockstep
