@@ -169,6 +169,45 @@ func TestOnlyNodesWithACertificateGetIn(t *testing.T) {
 	}
 }
 
+func TestAServerSpeaksNoTLSOlderThanOnePointThree(t *testing.T) {
+	e, pool, pair := secureServer(t)
+	at := strings.TrimPrefix(e.Access().Endpoints[0], "https://")
+	for version, speaks := range map[uint16]bool{tls.VersionTLS12: false, tls.VersionTLS13: true} {
+		c, err := tls.Dial("tcp", at, &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2"}, MaxVersion: version})
+		if err == nil {
+			_ = c.Close()
+		}
+		if (err == nil) != speaks {
+			t.Errorf("%s: %v", tls.VersionName(version), err)
+		}
+	}
+}
+
+// Who has certificates tells an etcd nothing without TLS, whatever its address says: the token would be readable.
+func TestWhoHasCertificatesTellsNobodyATokenInPlain(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, pool, pair := secureServer(t)
+	for _, at := range []string{"http://" + l.Addr().String(), "HTTP://" + l.Addr().String()} {
+		a := Access{Endpoints: []string{"https://127.0.0.1:1", at}, TLS: &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}}, Token: "a-token-of-this-test"}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if _, err := a.Configuration(ctx, "r"); err == nil || !strings.Contains(err.Error(), at+" would be spoken to without TLS") || !strings.Contains(err.Error(), "https://"+l.Addr().String()) {
+			t.Errorf("%s: %v", at, err)
+		}
+	}
+	if err := l.(*net.TCPListener).SetDeadline(time.Now().Add(10 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := l.Accept(); err == nil {
+		_ = c.Close()
+		t.Error("somebody came without TLS")
+	}
+}
+
 // An etcd that cannot be spoken to is waited for, as it may be about to start. What
 // is in the way is told in the end, with what to do about it.
 func TestAnErrorAboutTimeSaysWhatIsInTheWay(t *testing.T) {

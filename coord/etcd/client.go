@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -27,7 +28,7 @@ import (
 type Access struct {
 	// Endpoints are the etcd's, each host:port, http://host:port or
 	// https://host:port. Without a scheme they are spoken to by TLS if TLS is
-	// not nil.
+	// not nil. With TLS, http is an error: the token, too, would be sent as it is.
 	Endpoints []string
 	// TLS, where set, encrypts the connections and authenticates both sides.
 	TLS *tls.Config
@@ -51,6 +52,13 @@ func (a Access) connect(ctx context.Context) (*clientv3.Client, error) {
 	}
 	if err := CheckToken(a.Token); err != nil {
 		return nil, err
+	}
+	if a.TLS != nil {
+		for _, e := range a.Endpoints {
+			if u, err := url.Parse(e); err == nil && u.Host != "" && u.Scheme != "https" {
+				return nil, fmt.Errorf("etcd at %s would be spoken to without TLS, and certificates are given: write https://%s, or leave them out", e, u.Host)
+			}
+		}
 	}
 	ctx, stop := a.untilPermanentError(ctx)
 	defer stop()
@@ -99,7 +107,7 @@ func (a Access) dial(ctx context.Context) (*clientv3.Client, error) {
 	}
 	if a.TLS != nil {
 		c.TLS = a.TLS.Clone()
-		if c.TLS.ServerName != "" && !strings.HasPrefix(a.Endpoints[0], "http://") {
+		if c.TLS.ServerName != "" {
 			c.DialOptions = append(c.DialOptions, grpc.WithTransportCredentials(named{credentials.NewTLS(c.TLS), c.TLS.ServerName}))
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 
+	"go.etcd.io/etcd/client/pkg/v3/tlsutil"
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/storage/wal"
@@ -118,6 +119,7 @@ func (cfg Config) embed(life context.Context) (c *embed.Config, temp *temporary,
 		// A certificate proves that its holder belongs to the cluster, whatever
 		// address it comes from: nodes may share a name (tcp.LoadTLS).
 		c.ClientTLSInfo = transport.TLSInfo{CertFile: cfg.TLS.Cert, KeyFile: cfg.TLS.Key, TrustedCAFile: cfg.TLS.CA, ClientCertAuth: true, SkipClientSANVerify: true}
+		c.TlsMinVersion = string(tlsutil.TLSVersion13)
 		// It would be noticed at the first connection only.
 		if _, err := c.ClientTLSInfo.ServerConfig(); err != nil {
 			return nil, nil, fmt.Errorf("TLS: %w", err)
