@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 
@@ -70,7 +71,7 @@ func (b *bookkeeper) Step(_ context.Context, x *train.Batch[work]) (train.Loss, 
 	for _, k := range x.Keys {
 		b.l.trained[b.w.ID()] = append(b.l.trained[b.w.ID()], [2]int{x.Data.epoch, int(k)})
 	}
-	return train.Loss{Sum: 1, Examples: int64(len(x.Keys))}, nil
+	return train.Loss{Sum: float64(len(x.Keys)), Examples: int64(len(x.Keys))}, nil
 }
 
 // run trains on some nodes, from a state on. The workers are asked to cross into a cut after so many
@@ -205,8 +206,8 @@ func TestEachExampleIsTrainedOnceBeforeACutOrBehindIt(t *testing.T) {
 					t.Fatalf("seed %d: %d examples, %d stages, %v workers and then %v, cut at %+v: example %d is trained %d times in epoch %d", seed, rows, stages, before, after, state.Position, k, n, e)
 				}
 			}
-			if got := rep.Losses[e-1].Examples; got != int64(rows) {
-				t.Errorf("seed %d: the report has %d examples in epoch %d, of %d", seed, got, e, rows)
+			if got := rep.Losses[e-1]; got != (train.Loss{Sum: float64(rows), Examples: int64(rows)}) {
+				t.Errorf("seed %d: the report has the loss %+v in epoch %d, of %d examples of loss 1", seed, got, e, rows)
 			}
 		}
 	}
@@ -222,17 +223,21 @@ func TestAPositionThatCannotBeIsRefused(t *testing.T) {
 	under := state(schedule.Position{First: 1, Epochs: []schedule.Epoch{{Epoch: 1, Under: []schedule.Under{{Chunk: 0, Steps: 2}}}}})
 	divided := state(schedule.Position{First: 1, Epochs: []schedule.Epoch{{Epoch: 1, Chunks: 5, Done: []schedule.Run{{From: 0, To: 1}}}}})
 	chunked := &counting{rows: 30, batch: 3, chunked: true}
+	staged := state(schedule.Position{First: 1, Epochs: []schedule.Epoch{{Epoch: 1, Parts: 2, Stages: 3, Done: []schedule.Run{{From: 0, To: 1}}}}})
 	for what, x := range map[string]struct {
 		task train.Task[work]
 		from *train.State
+		says string
 	}{
-		"more chunks than there are":      {chunked, far},
-		"another number of chunks":        {chunked, divided},
-		"more parts than workers":         {&counting{rows: 30, batch: 3}, far},
-		"the middle of a lockstep's part": {lockstep{&counting{rows: 30, batch: 3}}, under},
+		"more chunks than there are":      {chunked, far, "chunks 0 … 98 are finished"},
+		"another number of chunks":        {chunked, divided, "was divided into 5 chunks"},
+		"more parts than workers":         {&counting{rows: 30, batch: 3}, far, "chunks 0 … 98 are finished"},
+		"the middle of a lockstep's part": {lockstep{&counting{rows: 30, batch: 3}}, under, "different numbers of steps"},
+		"another number of stages":        {newLedger(30, false, 2), staged, "3 stages of 2 parts, and the task has 2 stages"},
 	} {
-		if _, err := train.Run(t.Context(), train.Env{Workers: s.Workers(0), Begin: x.from}, x.task, train.Options{Epochs: 2}); err == nil {
-			t.Errorf("%s: a run went on", what)
+		_, err := train.Run(t.Context(), train.Env{Workers: s.Workers(0), Begin: x.from}, x.task, train.Options{Epochs: 2})
+		if err == nil || !strings.Contains(err.Error(), "cannot go on where an earlier run was") || !strings.Contains(err.Error(), x.says) {
+			t.Errorf("%s: %v, want an error that says %q", what, err, x.says)
 		}
 	}
 }
