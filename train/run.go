@@ -326,8 +326,12 @@ func (r *run[D]) stopped(ctx context.Context) error {
 	return r.ended(ctx, s)
 }
 
-// nothing tells Env that there was nothing to train.
+// nothing evaluates the last epoch, where the run before was to train more and did not, and tells Env that there was nothing to train.
 func (r *run[D]) nothing(ctx context.Context) error {
+	if err := r.evaluateLast(ctx); err != nil {
+		return err
+	}
+	r.past.replace(r.state())
 	s, err := r.here()
 	if err != nil {
 		return err
@@ -343,6 +347,11 @@ func (r *run[D]) stopBetween(ctx context.Context) error {
 	if err := r.ended(ctx, r.state()); err != nil {
 		return err
 	}
+	return r.evaluateLast(ctx)
+}
+
+// evaluateLast evaluates the model behind the last epoch of a run that has ended, unless that was done.
+func (r *run[D]) evaluateLast(ctx context.Context) error {
 	if n := len(r.rep.Evaluated); n > 0 && r.rep.Evaluated[n-1] == r.rep.Epochs {
 		return nil
 	}

@@ -535,6 +535,28 @@ func TestAnEpochInWhichARunWasStoppedIsEvaluatedByTheRunThatGoesOn(t *testing.T)
 	}
 }
 
+// The last epoch is evaluated also where it is so only because the run goes on with fewer epochs than the one before was to train.
+func TestALastEpochOfARunThatTrainsNothingIsEvaluatedOnce(t *testing.T) {
+	s := server(t, 40, 1, 1)
+	for _, evaluated := range [][]int{nil, {2}, {2, 5}} {
+		from := &train.State{Epochs: 5, Losses: make([]train.Loss, 5), Evaluated: evaluated}
+		for _, e := range evaluated {
+			from.Results = append(from.Results, train.Evaluation{Metrics: []train.Metric{{Name: "epoch", Value: float64(e)}}})
+			from.Best = len(from.Results) - 1
+		}
+		var end *train.State
+		env := train.Env{Workers: s.Workers(0), Begin: from, EpochEnd: func(_ context.Context, s *train.State) error { end = s; return nil }}
+		rep, err := train.Run(t.Context(), env, &counting{rows: 40, batch: 5}, train.Options{Epochs: 4, EvalEvery: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := append(slices.DeleteFunc(slices.Clone(evaluated), func(e int) bool { return e == 5 }), 5)
+		if !slices.Equal(rep.Evaluated, want) || !slices.Equal(end.Evaluated, want) || rep.Best != len(want)-1 || rep.End != train.AllEpochs {
+			t.Errorf("it had evaluated %v: %+v, and tells of %v at the end", evaluated, rep, end.Evaluated)
+		}
+	}
+}
+
 // A phased task has stages of three steps.
 type phased struct {
 	lockstep
