@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -141,11 +142,11 @@ func (l *ledger) run(t *testing.T, workers []int, epochs int, from *train.State,
 	return again, rep
 }
 
-// Workers cross into a cut wherever they are; another number of nodes and workers goes on.
+// Workers cross into a cut wherever they are; another number of nodes and workers goes on, and is cut again, perhaps in the same epoch.
 func TestEachExampleIsTrainedOnceBeforeACutOrBehindIt(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 0))
-	cuts := 0
+	cuts, again := 0, 0
 	for i := range 90 {
 		const epochs = 3
 		chunked, stages := i%3 == 0, 0
@@ -153,57 +154,52 @@ func TestEachExampleIsTrainedOnceBeforeACutOrBehindIt(t *testing.T) {
 			stages = 1 + r.IntN(4)
 		}
 		rows := 1 + r.IntN(400)
-		nodesOf := func() (ws []int) {
-			n := 1 + r.IntN(3)
+		times, history := map[[2]int]int{}, ""
+		var from *train.State
+		var rep *train.Report
+		for part := range 3 {
+			l, nodes, steps := newLedger(rows, chunked, stages), 1+r.IntN(3), 0
+			if part < 2 {
+				steps = 1 + r.IntN((rows+2)/3*epochs)
+			}
+			var workers []int
 			for range 1 + r.IntN(3) {
-				ws = append(ws, n)
+				workers = append(workers, nodes)
 			}
-			return ws
-		}
-		before := nodesOf()
-		first := newLedger(rows, chunked, stages)
-		state, _ := first.run(t, before, epochs, nil, 1+r.IntN((rows+2)/3*epochs))
-		if state == nil {
-			continue
-		}
-		cuts++
-		for _, e := range state.Position.Epochs {
-			if chunked && e.Chunks != first.Chunks() {
-				t.Errorf("seed %d: the position says that epoch %d has %d chunks, of %d", seed, e.Epoch, e.Chunks, first.Chunks())
+			var state *train.State
+			state, rep = l.run(t, workers, epochs, from, steps)
+			history += fmt.Sprintf("; %v workers, ", workers)
+			for id, xs := range l.trained {
+				if state != nil {
+					xs = xs[:l.crossed[id]]
+				}
+				for _, x := range xs {
+					times[x]++
+				}
 			}
-		}
-		second := newLedger(rows, chunked, stages)
-		after := nodesOf()
-		_, rep := second.run(t, after, epochs, state, 0)
-		times := map[[2]int]int{}
-		for id, xs := range first.trained {
-			for _, x := range xs[:first.crossed[id]] {
-				times[x]++
+			if state == nil {
+				history += "to the end"
+				break
 			}
-		}
-		for _, xs := range second.trained {
-			for _, x := range xs {
-				times[x]++
+			history += fmt.Sprintf("to a cut at %+v", state.Position)
+			cuts++
+			for _, e := range state.Position.Epochs {
+				if chunked && e.Chunks != l.Chunks() {
+					t.Errorf("seed %d: the position says that epoch %d has %d chunks, of %d", seed, e.Epoch, e.Chunks, l.Chunks())
+				}
+				if from != nil && from.Position.First == e.Epoch {
+					again++
+				}
 			}
+			from = state
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d: %d examples, %d stages%s", seed, rows, stages, history)
 		}
 		for e := 1; e <= epochs; e++ {
 			for k := range rows {
 				if n := times[[2]int{e, k}]; n != 1 {
-					for id, xs := range first.trained {
-						for i, x := range xs {
-							if x == [2]int{e, k} {
-								t.Logf("first: %v at %d, crossed at %d", id, i, first.crossed[id])
-							}
-						}
-					}
-					for id, xs := range second.trained {
-						for i, x := range xs {
-							if x == [2]int{e, k} {
-								t.Logf("second: %v at %d", id, i)
-							}
-						}
-					}
-					t.Fatalf("seed %d: %d examples, %d stages, %v workers and then %v, cut at %+v: example %d is trained %d times in epoch %d", seed, rows, stages, before, after, state.Position, k, n, e)
+					t.Fatalf("seed %d: %d examples, %d stages%s: example %d is trained %d times in epoch %d", seed, rows, stages, history, k, n, e)
 				}
 			}
 			if got := rep.Losses[e-1]; got != (train.Loss{Sum: float64(rows), Examples: int64(rows)}) {
@@ -211,8 +207,8 @@ func TestEachExampleIsTrainedOnceBeforeACutOrBehindIt(t *testing.T) {
 			}
 		}
 	}
-	if cuts < 15 {
-		t.Errorf("seed %d: %d cuts: the test is vacuous", seed, cuts)
+	if cuts < 30 || again < 3 {
+		t.Errorf("seed %d: %d cuts, %d of them a second one in an epoch: the test is vacuous", seed, cuts, again)
 	}
 }
 

@@ -1,6 +1,7 @@
 package train_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -974,5 +975,52 @@ func TestWorkersHearForHowManyStepsTheyMayHearNothing(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A seeded worker notes the seeds of its samples.
+type seeded struct {
+	*traintest.Worker
+	note func(seed1, seed2 uint64)
+}
+
+func (w seeded) SeedSample(sampler int, seed1, seed2 uint64) {
+	w.note(seed1, seed2)
+	w.Worker.SeedSample(sampler, seed1, seed2)
+}
+
+// Samples follow from the place of their step, and not from who trains it: each step of a run has seeds of its own, the same ones on any number of workers.
+func TestEachStepHasSeedsOfItsOwnWhoeverTrainsIt(t *testing.T) {
+	const rows, epochs = 100, 2
+	seeds := func(workers int, chunked bool) [][2]uint64 {
+		var mu sync.Mutex
+		var all [][2]uint64
+		s := server(t, rows, 1, workers)
+		env := train.Env{}
+		for _, w := range s.Workers(0) {
+			env.Workers = append(env.Workers, seeded{w.(*traintest.Worker), func(seed1, seed2 uint64) {
+				mu.Lock()
+				defer mu.Unlock()
+				all = append(all, [2]uint64{seed1, seed2})
+			}})
+		}
+		if _, err := train.Run(t.Context(), env, &counting{rows: rows, batch: 1, chunked: chunked}, train.Options{Epochs: epochs}); err != nil {
+			t.Fatal(err)
+		}
+		slices.SortFunc(all, func(a, b [2]uint64) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
+		if n := len(slices.Compact(slices.Clone(all))); n != rows*epochs || len(all) != n {
+			t.Errorf("%d workers, chunks: %v: %d seeds, %d of them different, for %d steps", workers, chunked, len(all), n, rows*epochs)
+		}
+		return all
+	}
+	if !slices.Equal(seeds(1, true), seeds(3, true)) {
+		t.Error("three workers have other seeds than one")
+	}
+	if a, b := seeds(2, false), seeds(2, false); !slices.Equal(a, b) {
+		t.Error("two runs of two workers with parts have different seeds")
+	}
+	a, b := train.At{Epoch: 1}.Seed(1)
+	if c, d := (train.At{Epoch: 1}).Seed(2); a == c && b == d {
+		t.Error("the seed of the run makes no difference")
 	}
 }
