@@ -24,6 +24,7 @@ type ledger struct {
 	crossed map[godwit.WorkerID]int      // how many of them were before the cut
 	left    int                          // steps until the workers are asked to cross
 	stages  int                          // of an epoch; 0: none
+	wrong   string                       // a load that was not behind the one before it of its chunk
 }
 
 // newLedger makes a ledger of chunks, of parts, or of parts in some stages. The steps of parts depend on the nodes.
@@ -37,7 +38,7 @@ func (l *ledger) Stages(int) int { return l.stages }
 
 func (l *ledger) Trainer(w godwit.Worker, part train.Partition) (train.Trainer[work], error) {
 	t, err := l.counting.Trainer(w, part)
-	return &bookkeeper{t, l, w, part}, err
+	return &bookkeeper{Trainer: t, l: l, w: w, part: part}, err
 }
 
 type bookkeeper struct {
@@ -45,6 +46,7 @@ type bookkeeper struct {
 	l    *ledger
 	w    godwit.Worker
 	part train.Partition
+	last train.At // that was loaded
 }
 
 // Steps deals the steps of a part out to stages, so that in each epoch another stage may have none.
@@ -57,6 +59,12 @@ func (b *bookkeeper) Steps(epoch, chunk int) int {
 }
 
 func (b *bookkeeper) Load(x *train.Batch[work], at train.At) {
+	if l := b.last; at.Step > 0 && (l.Epoch != at.Epoch || l.Chunk != at.Chunk || l.Step != at.Step-1) {
+		b.l.mu.Lock()
+		b.l.wrong = fmt.Sprintf("%+v is loaded behind %+v", at, l)
+		b.l.mu.Unlock()
+	}
+	b.last = at
 	if b.l.stages > 0 {
 		for c := at.Chunk - b.part.Count; c >= 0; c -= b.part.Count {
 			at.Step += b.Steps(at.Epoch, c)
@@ -124,6 +132,9 @@ func (l *ledger) run(t *testing.T, workers []int, epochs int, from *train.State,
 		})
 	}
 	wg.Wait()
+	if l.wrong != "" {
+		t.Error(l.wrong)
+	}
 	if len(states) < nodes || t.Failed() {
 		return nil, rep // a worker never came to its clock
 	}
