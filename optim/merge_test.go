@@ -45,7 +45,11 @@ func meet(r godwit.Rule, x, copy, base row) {
 
 // mergers are rules that merge a push at each copy to what one row makes of all.
 func mergers() []godwit.Rule {
-	return []godwit.Rule{AdaGrad{LR: 0.25}, AdaGrad{LR: 0.25, Init: 1}, RowAdaGrad{LR: 0.25}, RowAdaGrad{LR: 0.25, Init: 1}}
+	var all []godwit.Rule
+	for _, r := range []AdaGrad{{LR: 0.25}, {LR: 0.25, Init: 1}, {LR: 0.25, Eps: 0.5}} {
+		all = append(all, r, RowAdaGrad(r))
+	}
+	return all
 }
 
 func wantLike(t *testing.T, what string, got, want row) {
