@@ -169,7 +169,7 @@ func TestEmbeddedNamesTheAddressThatItCannotListenOn(t *testing.T) {
 func TestATokenCanBeChosen(t *testing.T) {
 	for token, says := range map[string]string{
 		"chosen-beforehand":       "",
-		"short":                   "at least 16",
+		strings.Repeat("x", 15):   "at least 16",
 		"user:and-their-password": "no users",
 		"with blanks in the text": "blanks",
 		"and-letters-such-as-ü":   "'ü'",
@@ -184,6 +184,11 @@ func TestATokenCanBeChosen(t *testing.T) {
 		}
 		if (err == nil) != (says == "") || says != "" && !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: got %v, want %q", token, err, says)
+		}
+	}
+	for _, n := range []int{16, 256} {
+		if err := CheckToken(strings.Repeat("x", n)); err != nil {
+			t.Errorf("a token of %d bytes: %v", n, err)
 		}
 	}
 	a, b := serve(t), serve(t)
