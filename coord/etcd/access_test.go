@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"math/big"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -179,6 +180,31 @@ func TestAServerSpeaksNoTLSOlderThanOnePointThree(t *testing.T) {
 		}
 		if (err == nil) != speaks {
 			t.Errorf("%s: %v", tls.VersionName(version), err)
+		}
+	}
+}
+
+// Beside gRPC, etcd tells by HTTP how it is and how its process was started. Who has a certificate and no token hears nothing of that.
+func TestACertificateAloneIsToldNothingByHTTP(t *testing.T) {
+	e, pool, pair := secureServer(t)
+	for _, http2 := range []bool{false, true} {
+		transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}}, ForceAttemptHTTP2: http2}
+		defer transport.CloseIdleConnections()
+		for _, path := range []string{"/", "/metrics", "/debug/vars", "//debug/vars", "/debug", "/health", "/version", "/livez", "/livez/ping", "/readyz", "/readyz/data_corruption", "/config", "/members", "/v3/kv/range"} {
+			for _, method := range []string{http.MethodGet, http.MethodPost} {
+				r, err := http.NewRequestWithContext(t.Context(), method, e.Access().Endpoints[0]+path, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				answer, err := (&http.Client{Transport: transport, Timeout: limit}).Do(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if answer.StatusCode != http.StatusNotFound {
+					t.Errorf("%s %s: %s", method, path, answer.Status)
+				}
+				_ = answer.Body.Close()
+			}
 		}
 	}
 }

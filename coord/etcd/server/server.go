@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"slices"
@@ -114,6 +115,11 @@ func (cfg Config) embed(life context.Context) (c *embed.Config, temp *temporary,
 	// What it serves beside gRPC (metrics, its command line) is for nobody: a
 	// request in plain would have to give this as the name of the host.
 	c.HostWhitelist = map[string]struct{}{rand.Text(): {}}
+	// By TLS it asks for no name. Calls have paths of another form: /etcdserverpb.KV/Range.
+	c.UserHandlers = map[string]http.Handler{}
+	for _, path := range []string{"/{$}", "/{name}", "/debug/", "/livez/", "/readyz/"} {
+		c.UserHandlers[path] = http.NotFoundHandler()
+	}
 	if cfg.TLS != nil {
 		client.Scheme = "https"
 		// A certificate proves that its holder belongs to the cluster, whatever
