@@ -4,6 +4,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	crand "crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
@@ -22,8 +23,8 @@ import (
 	"github.com/godwit-ps/godwit/coord/etcd/server"
 )
 
-// certificates writes a certificate of 127.0.0.1 that signed itself, with its key.
-func certificates(t *testing.T) *TLS {
+// certificates writes a certificate of 127.0.0.1, or of a name where one is given, that signed itself, with its key.
+func certificates(t *testing.T, name string) *TLS {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), crand.Reader)
 	must(t, err)
@@ -31,6 +32,9 @@ func certificates(t *testing.T) *TLS {
 		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
+	}
+	if name != "" {
+		c.IPAddresses, c.DNSNames = nil, []string{name}
 	}
 	der, err := x509.CreateCertificate(crand.Reader, c, c, &key.PublicKey, key)
 	must(t, err)
@@ -43,7 +47,7 @@ func certificates(t *testing.T) *TLS {
 		return path
 	}
 	cert := write("cert.pem", "CERTIFICATE", der)
-	return &TLS{Cert: cert, Key: write("key.pem", "PRIVATE KEY", secret), CA: cert}
+	return &TLS{Cert: cert, Key: write("key.pem", "PRIVATE KEY", secret), CA: cert, Name: name}
 }
 
 // runOf opens the clusters of a run's processes, of which each is a Member.
@@ -68,10 +72,19 @@ func runOf(t *testing.T, n int, of func(rank int, coordinator string) Member) []
 // Processes form one run, in which each has the id of its rank, whatever they meet by.
 func TestMembersOfARun(t *testing.T) {
 	const n = 3
-	secure := certificates(t)
-	e, err := server.Start(t.Context(), server.Config{})
-	must(t, err)
-	t.Cleanup(func() { must(t, e.Close()) })
+	secure := certificates(t, "")
+	named := certificates(t, "godwit")
+	start := func(files *TLS) *server.Server {
+		var cfg server.Config
+		if files != nil {
+			cfg.TLS = &server.TLSFiles{Cert: files.Cert, Key: files.Key, CA: files.CA}
+		}
+		e, err := server.Start(t.Context(), cfg)
+		must(t, err)
+		t.Cleanup(func() { must(t, e.Close()) })
+		return e
+	}
+	e, es := start(nil), start(named)
 	for name, of := range map[string]func(int, string) Member{
 		"one serves": func(rank int, at string) Member {
 			return Member{Run: "r", Rank: rank, Serve: rank == 0, Coordinator: at, Token: "token"}
@@ -79,11 +92,59 @@ func TestMembersOfARun(t *testing.T) {
 		"one serves, by TLS": func(rank int, at string) Member {
 			return Member{Run: "r", Rank: rank, Serve: rank == 0, Coordinator: at, Token: "token", TLS: secure}
 		},
+		"one serves, by TLS of a name": func(rank int, at string) Member {
+			return Member{Run: "r", Rank: rank, Serve: rank == 0, Coordinator: at, Token: "token", TLS: named}
+		},
 		"etcd": func(rank int, _ string) Member {
 			return Member{Run: "r", Rank: n - 1 - rank, Etcd: e.Endpoints(), Token: e.Token()}
 		},
+		"etcd, by TLS of a name": func(rank int, _ string) Member {
+			return Member{Run: "r", Rank: n - 1 - rank, Etcd: es.Endpoints(), Token: es.Token(), TLS: named}
+		},
 	} {
-		t.Run(name, func(t *testing.T) { trains(t, runOf(t, n, of), of) })
+		t.Run(name, func(t *testing.T) {
+			cs := runOf(t, n, of)
+			for _, c := range cs {
+				_, err := c.Ready(-1)
+				must(t, err)
+				speaks(t, c.Reached(), of(0, "").TLS)
+			}
+			trains(t, cs, of)
+		})
+	}
+}
+
+// speaks checks that a node speaks TLS, and only with who has a certificate, where the run has TLS (files), and else does not.
+func speaks(t *testing.T, addr string, files *TLS) {
+	t.Helper()
+	dial := func(config *tls.Config) error {
+		d := tls.Dialer{NetDialer: &net.Dialer{Timeout: 10 * time.Second}, Config: config}
+		c, err := d.DialContext(t.Context(), "tcp", addr)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		must(t, c.SetDeadline(time.Now().Add(10*time.Second)))
+		_, err = c.Read(make([]byte, 1)) // whether a certificate is accepted, is told behind the handshake
+		return err
+	}
+	if files == nil {
+		if err := dial(&tls.Config{InsecureSkipVerify: true}); err == nil {
+			t.Errorf("a node of a run without TLS speaks it at %s", addr)
+		}
+		return
+	}
+	own, err := files.config()
+	must(t, err)
+	if own.ServerName == "" {
+		own.ServerName = "127.0.0.1"
+	}
+	if err := dial(own); err != nil {
+		t.Errorf("with a certificate, a node says at %s: %v", addr, err)
+	}
+	own.Certificates = nil
+	if err := dial(own); err == nil || !strings.Contains(err.Error(), "certificate required") {
+		t.Errorf("without a certificate, a node says at %s: %v", addr, err)
 	}
 }
 
@@ -169,7 +230,7 @@ func closeAll(t *testing.T, cs []*Cluster) {
 }
 
 func TestMembersThatCannotBe(t *testing.T) {
-	secure := certificates(t)
+	secure := certificates(t, "")
 	for _, wrong := range []Member{
 		{Run: "r", Rank: 3, Coordinator: "127.0.0.1:1"},
 		{Run: "", Rank: 1, Coordinator: "127.0.0.1:1"},
@@ -185,7 +246,7 @@ func TestMembersThatCannotBe(t *testing.T) {
 		}
 	}
 	// Who does not trust the coordinator's certificate ends, and does not send it the token.
-	other := certificates(t)
+	other := certificates(t, "")
 	cs := runOf(t, 2, func(rank int, at string) Member {
 		return Member{Run: "r", Rank: rank, Serve: rank == 0, Coordinator: at, Token: "token", JoinMs: 1000, TLS: []*TLS{secure, other}[rank]}
 	})

@@ -2,9 +2,15 @@ package metrics
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"maps"
+	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -321,5 +327,52 @@ func TestProfilesLastLongerThanRequests(t *testing.T) {
 	code, _ := get(t, http.DefaultClient, quick.URL+"/debug/pprof/trace?seconds=0.5")
 	if d := time.Since(begin); code != 200 || d < 500*time.Millisecond {
 		t.Errorf("a trace of 0.5 s was answered by %d after %v", code, d)
+	}
+}
+
+// With certificates, metrics are served by TLS, and only to who shows one of the same authority.
+func TestMetricsAreServedToHoldersOfACertificate(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, c, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(own)
+	pair := []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}
+	s, err := Serve(wide{}, Config{Addr: ":0", TLS: &tls.Config{Certificates: pair, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close(t.Context())
+	get := func(scheme string, config *tls.Config) (int, error) {
+		transport := &http.Transport{TLSClientConfig: config}
+		defer transport.CloseIdleConnections()
+		answer, err := (&http.Client{Transport: transport, Timeout: 10 * time.Second}).Get(scheme + "://" + s.Addr() + "/healthz")
+		if err != nil {
+			return 0, err
+		}
+		return answer.StatusCode, answer.Body.Close()
+	}
+	if code, err := get("https", &tls.Config{RootCAs: pool, Certificates: pair}); code != http.StatusOK || err != nil {
+		t.Errorf("with a certificate: %d, %v", code, err)
+	}
+	if code, err := get("https", &tls.Config{RootCAs: pool}); err == nil {
+		t.Errorf("without a certificate: %d", code)
+	}
+	if code, err := get("http", nil); err == nil && code < 400 {
+		t.Errorf("in plain: %d", code)
 	}
 }
