@@ -163,9 +163,10 @@ type Session interface {
 
 	// Fail ends the run everywhere because of err: this session is Done at
 	// once, the others as soon as they learn of it. The cause is this node, or who
-	// a *PartitionError in err names. It returns when the others
-	// were told or cannot be, at the latest after the TTL. The session must
-	// still be closed.
+	// a *PartitionError in err names, or the member of a *MemberError in err that
+	// wraps godwit.ErrPeerLost: all sessions then end with an error of that type. It
+	// returns when the others were told or cannot be, at the latest after the TTL.
+	// The session must still be closed.
 	Fail(err error)
 	// Done is closed when the run is over for this session: a member was lost
 	// or failed, this node's lease or the coordinator was lost, or Close.

@@ -18,7 +18,7 @@ var (
 	ErrComplete = errors.New("run has all its nodes")
 	// ErrLeft: a member left orderly and is waited for in vain.
 	ErrLeft = errors.New("node left the run")
-	// ErrFailed: a member called Fail.
+	// ErrFailed: a member called Fail because of itself.
 	ErrFailed = errors.New("node failed")
 	// ErrAccess: the coordinator does not let this node in.
 	ErrAccess = errors.New("access refused")
@@ -36,10 +36,10 @@ func (e *PartitionError) Error() string { return fmt.Sprintf("%v: %s", godwit.Er
 
 func (e *PartitionError) Unwrap() error { return godwit.ErrPeerLost }
 
-// A MemberError says that a run ended because a member was lost, or called Fail: because of itself, or, as the text of Err
-// tells then, of another one that it has lost.
+// A MemberError says that a run ended because a member was lost, as the coordinator or another member found, or called Fail because of
+// itself.
 type MemberError struct {
-	Member Member // that was lost, or called Fail
+	Member Member // that was lost or failed
 	Err    error  // godwit.ErrPeerLost or ErrFailed, with the cause
 }
 

@@ -143,7 +143,14 @@ func (s *session) Stopping() <-chan struct{} { return s.stopping }
 func (s *session) StopReason() string        { return s.reason }
 
 func (s *session) Fail(err error) {
-	if v := (*coord.PartitionError)(nil); !errors.As(err, &v) {
+	var partition *coord.PartitionError
+	var lost *coord.MemberError
+	switch {
+	case errors.As(err, &partition):
+		err = partition
+	case errors.As(err, &lost) && errors.Is(lost, godwit.ErrPeerLost):
+		err = lost
+	default:
 		err = &coord.MemberError{Member: s.Members()[s.h.id], Err: fmt.Errorf("%w: %w", coord.ErrFailed, err)}
 	}
 	s.end(err)

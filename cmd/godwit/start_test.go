@@ -94,7 +94,7 @@ func TestALostNodeOfAnotherMachineLeavesACommandToGoOn(t *testing.T) {
 	dies.send(syscall.SIGKILL)
 	for _, p := range []*proc{lead, stays} {
 		p.exits(cli.Lost, limit)
-		if _, errs := p.said(); !strings.Contains(errs, "node lost: node ") {
+		if _, errs := p.said(); !strings.Contains(errs, "): node lost: ") {
 			t.Errorf("it is not said which node was lost:\n%s", errs)
 		}
 	}

@@ -60,6 +60,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"a call whose context is over has not come", (*suite).tooLate},
 		{"the first reason to stop wins everywhere", (*suite).stop},
 		{"a failure ends the run everywhere with its cause", (*suite).fail},
+		{"a member that another one lost is named everywhere", (*suite).lostByAnother},
 		{"a partition ends the run everywhere and blames who it names", (*suite).partition},
 		{"a lost node ends the run and all waits, by name", (*suite).lost},
 		{"a node that leaves is no loss", (*suite).leave},
@@ -453,6 +454,25 @@ func (s *suite) fail() {
 		s.Errorf("the error of node 2 is %#v, want one of node 1", run[2].Err())
 	}
 	s.says(<-waits, coord.ErrFailed, "barrier \"b\"", who)
+}
+
+func (s *suite) lostByAnother() {
+	run := s.join(3)
+	lost := run[0].Members()[2]
+	cause := errors.New("cable cut")
+	run[0].Fail(fmt.Errorf("as seen here: %w", &coord.MemberError{Member: lost, Err: fmt.Errorf("%w: %w", godwit.ErrPeerLost, cause)}))
+	s.says(run[0].Err(), cause)
+	for _, x := range run {
+		err := s.over(x, soon)
+		var m *coord.MemberError
+		if !errors.As(err, &m) || m.Member != lost || !errors.Is(err, godwit.ErrPeerLost) || errors.Is(err, coord.ErrFailed) ||
+			!strings.HasPrefix(err.Error(), lost.String()+": node lost: cable cut") {
+			s.Errorf("node %d: over with %v, want that %v is lost and why", x.Self(), err, lost)
+		}
+		if told := strings.Contains(err.Error(), run[0].Members()[0].String()); told != (x != run[0]) {
+			s.Errorf("node %d: %v: it says that node 0 says so: %t", x.Self(), err, told)
+		}
+	}
 }
 
 func (s *suite) partition() {

@@ -134,7 +134,7 @@ func (c *cluster) do(ctx context.Context, spec job.Spec, p *printer) (*job.Resul
 		r, err := c.once(ctx, spec, p)
 		place := c.place(&spec)
 		c.tell(p, spec.Nodes, err)
-		if !lostNode(err) || place == "" || c.await || n > c.restarts || ctx.Err() != nil {
+		if !errors.Is(err, godwit.ErrPeerLost) || place == "" || c.await || n > c.restarts || ctx.Err() != nil {
 			return r, err
 		}
 		from, rerr := job.Resumed(ctx, place)
@@ -156,7 +156,7 @@ func (c *cluster) do(ctx context.Context, spec job.Spec, p *printer) (*job.Resul
 // tell says how a run can be gone on with that ended because of a node of another machine, or of the coordinator.
 func (c *cluster) tell(p *printer, nodes int, err error) {
 	switch {
-	case lostNode(err) && c.await:
+	case errors.Is(err, godwit.ErrPeerLost) && c.await:
 		p.lost(nodes)
 	case errors.Is(err, coord.ErrCoordinator) && c.await:
 		p.goOn(" --await")
@@ -175,11 +175,6 @@ func (c *cluster) place(spec *job.Spec) string {
 		return ""
 	}
 	return place
-}
-
-// lostNode reports whether a run ended because a node was lost. What another node says of that comes as a text.
-func lostNode(err error) bool {
-	return errors.Is(err, godwit.ErrPeerLost) || errors.Is(err, coord.ErrFailed) && strings.Contains(err.Error(), godwit.ErrPeerLost.Error())
 }
 
 // restart tells that a run goes on.

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/godwit-ps/godwit"
@@ -114,7 +115,7 @@ func (l *Ledger) Apply(from godwit.NodeID, w Message) {
 			close(l.stopping)
 		}
 	case Fail:
-		l.endLocked(l.blame(from, fmt.Errorf("%w: %s", coord.ErrFailed, w.Text)))
+		l.endLocked(l.told(from, w))
 	case Partition:
 		l.endLocked(&coord.PartitionError{Text: w.Text})
 	case Leave:
@@ -176,9 +177,13 @@ func (l *Ledger) Fail(err error) {
 	}
 	m := Message{Kind: Fail, Text: clip(err.Error())}
 	var partition *coord.PartitionError
-	if errors.As(err, &partition) {
+	var lost *coord.MemberError
+	switch {
+	case errors.As(err, &partition):
 		m, err = Message{Kind: Partition, Text: clip(partition.Text)}, partition
-	} else {
+	case errors.As(err, &lost) && errors.Is(lost, godwit.ErrPeerLost) && slices.Contains(l.members, lost.Member):
+		m, err = Message{Kind: Fail, Lost: &lost.Member.ID, Text: clip(lost.Error())}, lost
+	default:
 		err = l.blame(l.self, fmt.Errorf("%w: %w", coord.ErrFailed, err))
 	}
 	// Before the others are told, so that this session shows the error itself
@@ -186,6 +191,16 @@ func (l *Ledger) Fail(err error) {
 	l.End(err)
 	// If the others cannot be told, they will see this node's lease expire.
 	_ = l.publish(context.Background(), m)
+}
+
+// told returns the error of what a member says of a failure: of its own, or of a member that it has lost.
+func (l *Ledger) told(from godwit.NodeID, w Message) error {
+	if w.Lost == nil || int(*w.Lost) >= len(l.members) {
+		return l.blame(from, fmt.Errorf("%w: %s", coord.ErrFailed, w.Text))
+	}
+	// The text says who was lost, too, for members that do not know the field.
+	text := strings.TrimPrefix(w.Text, fmt.Sprintf("%v: %v: ", l.members[*w.Lost], godwit.ErrPeerLost))
+	return l.blame(*w.Lost, fmt.Errorf("%w: %s (as %v says)", godwit.ErrPeerLost, text, l.members[from]))
 }
 
 func (l *Ledger) blame(id godwit.NodeID, err error) error {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
 )
 
@@ -18,18 +19,19 @@ const (
 	Barrier   Kind = "barrier"  // I am at barrier Name for the Gen-th time
 	Exchange  Kind = "exchange" // the same of an exchange, with my Payload
 	Stop      Kind = "stop"     // please end the run early; Text: why
-	Fail      Kind = "fail"     // my part of the run failed; Text: why
+	Fail      Kind = "fail"     // my part of the run failed, or I lost the member Lost; Text: why
 	Partition Kind = "verdict"  // members do not reach each other; Text: which
 	Leave     Kind = "leave"    // I leave orderly
 )
 
 // A Message is what a node publishes to all members.
 type Message struct {
-	Kind    Kind   `json:"kind"`           // what the message is about
-	Name    string `json:"name,omitempty"` // of a barrier or exchange
-	Gen     uint64 `json:"gen,omitempty"`  // the how-manieth use of that name, from 1
-	Text    string `json:"text,omitempty"` // a reason, for people
-	Payload []byte `json:"-"`              // of an exchange
+	Kind    Kind           `json:"kind"`           // what the message is about
+	Name    string         `json:"name,omitempty"` // of a barrier or exchange
+	Gen     uint64         `json:"gen,omitempty"`  // the how-manieth use of that name, from 1
+	Lost    *godwit.NodeID `json:"lost,omitempty"` // of a failure: the member that was lost; nil: none, the sender failed
+	Text    string         `json:"text,omitempty"` // a reason, for people
+	Payload []byte         `json:"-"`              // of an exchange
 }
 
 // Encode writes a message as one line of JSON, for people, and the payload as it

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
 )
 
@@ -16,6 +17,7 @@ var messages = []Message{
 	{Kind: Exchange, Name: strings.Repeat("n", coord.MaxName), Gen: 2, Payload: make([]byte, coord.MaxPayload)},
 	{Kind: Stop, Text: "enough"},
 	{Kind: Fail, Text: clip("bad \xff" + strings.Repeat("long", 10000))},
+	{Kind: Fail, Lost: new(godwit.NodeID), Text: "node 0 (a): node lost: cable cut"},
 	{Kind: Partition, Text: "nodes 1 and 2 do not reach each other"},
 	{Kind: Leave},
 }
@@ -25,6 +27,7 @@ func same(a, b Message) bool {
 	a.Payload, b.Payload = nil, append([]byte{}, b.Payload...)
 	ok := bytes.Equal(p, b.Payload)
 	b.Payload = nil
+	ok = ok && (a.Lost == nil) == (b.Lost == nil) && (a.Lost == nil || *a.Lost == *b.Lost)
 	return ok && a.Kind == b.Kind && a.Name == b.Name && a.Gen == b.Gen && a.Text == b.Text
 }
 

@@ -76,7 +76,7 @@ func (r *Run) end(peer godwit.NodeID, what string, cause error) {
 	if r.closing.Load() || r.parting.isComplete() {
 		return
 	}
-	err := fmt.Errorf("%w: node %d (%s): %s: %w", godwit.ErrPeerLost, peer, r.addr(peer), what, cause)
+	err := &coord.MemberError{Member: r.members[peer], Err: fmt.Errorf("%w: %s: %w", godwit.ErrPeerLost, what, cause)}
 	r.host.Fail(err)
 	r.session.Fail(err)
 }
@@ -103,14 +103,4 @@ func (r *Run) Close() {
 	r.closing.Store(true)
 	r.host.Fail(godwit.ErrClosed)
 	r.host.Halt()
-}
-
-// addr returns the address of a member, for errors.
-func (r *Run) addr(id godwit.NodeID) string {
-	for _, m := range r.members {
-		if m.ID == id {
-			return m.Addr
-		}
-	}
-	return "?"
 }
