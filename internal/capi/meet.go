@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,7 +20,8 @@ import (
 type meetings struct {
 	mu      sync.Mutex
 	waiting map[*meeting]bool
-	gone    []parting
+	gone    []parting // of each other process that closes: with the fewest calls that it told
+	told    bool      // this process has told its own
 }
 
 // A meeting is a call that all workers make, under way at a worker of this process.
@@ -29,7 +31,7 @@ type meeting struct {
 	cancel context.CancelCauseFunc
 }
 
-// A parting is what a process tells the others when it closes its cluster.
+// A parting is what a process tells the others when it closes its cluster, and again when it has given up one of these calls since.
 type parting struct {
 	Node  int               `json:"node"`
 	Calls map[string]uint64 `json:"calls"` // by kind: that each of its workers has made
@@ -65,7 +67,11 @@ func (w *Worker) all(what string, wait time.Duration, call func(context.Context)
 		if what == syncAll && notMet(err) { // the others wait for it as before
 			all.mu.Lock()
 			w.calls[what] = made
+			told := all.told
 			all.mu.Unlock()
+			if told {
+				w.cluster.tellParting()
+			}
 		}
 		return said
 	})
@@ -104,27 +110,32 @@ func notMet(err error) bool {
 
 // part tells the other processes that this one closes its cluster. It returns when they know, or cannot.
 func (c *Cluster) part(ctx context.Context) {
+	for _, wait := range c.tellParting() {
+		_ = wait(ctx) // who does not hear of it waits, as for a process that is slow
+	}
+}
+
+// tellParting sends the other processes what this one has made. The functions that it returns wait until they know.
+func (c *Cluster) tellParting() (waits []func(context.Context) error) {
 	b, err := json.Marshal(parting{Node: c.rank, Calls: c.calls()})
 	if err != nil {
-		return
+		return nil
 	}
-	var waits []func(context.Context) error
 	for id := range c.nodes {
 		if c.node(id) == nil {
 			waits = append(waits, c.here[0].Ask(godwit.NodeID(id), append([]byte{askPart}, b...), func([]byte) {}))
 		}
 	}
-	for _, wait := range waits {
-		_ = wait(ctx) // who does not hear of it waits, as for a process that is slow
-	}
+	return waits
 }
 
-// calls returns how often each worker of this process has made the calls that all make.
+// calls returns how often each worker of this process has made the calls that all make, to be told.
 func (c *Cluster) calls() map[string]uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.meetings.mu.Lock()
 	defer c.meetings.mu.Unlock()
+	c.meetings.told = true
 	least := map[string]uint64{}
 	for _, what := range []string{barrier, syncAll} {
 		for i, w := range c.made {
@@ -163,7 +174,13 @@ func (c *Cluster) parted(b []byte) []byte {
 	all := &c.meetings
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	if len(all.gone) < c.nodes {
+	if i := slices.IndexFunc(all.gone, func(o parting) bool { return o.Node == p.Node }); i >= 0 {
+		o := all.gone[i]
+		for what, n := range o.Calls {
+			o.Calls[what] = min(n, p.Calls[what]) // what is told later may come first
+		}
+		p = o
+	} else if len(all.gone) < c.nodes {
 		all.gone = append(all.gone, p)
 	}
 	for m := range all.waiting {

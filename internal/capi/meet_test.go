@@ -142,6 +142,49 @@ func TestASyncAllGivenUpBeforeItsMeetingIsNotMade(t *testing.T) {
 	}
 }
 
+// A SyncAll that was under way when its process began to close, and is given up before its worker has come to the meeting, is not made either: those who
+// wait for it already hear of that as well.
+func TestASyncAllGivenUpWhileItsProcessClosesIsNotMade(t *testing.T) {
+	for _, waits := range []bool{false, true} {
+		cs, ws := started(t, served)
+		given, err := ws[1].all(syncAll, 0, func(ctx context.Context) error {
+			<-ctx.Done()
+			return ws[1].w.SyncAll(ctx)
+		})
+		must(t, err)
+		var op uint64
+		if waits {
+			op, err = ws[0].SyncAll(0)
+			must(t, err)
+		}
+		if over, err := cs[1].Close(0); over {
+			t.Errorf("rank 1 has closed: %v", err)
+		}
+		for end := time.Now().Add(20 * time.Second); len(cs[0].meetings.without()) == 0; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatal("rank 0 does not hear that rank 1 closes")
+			}
+		}
+		if err := ws[1].Cancel(given); !errors.Is(err, errCancelled) {
+			t.Fatalf("a SyncAll without rank 0: %v", err)
+		}
+		over := false
+		if waits {
+			over, err = ws[0].Wait(op, 20*time.Second)
+		} else {
+			op, err = ws[0].SyncAll(20 * time.Second)
+			over = op == 0
+		}
+		if !over {
+			t.Error("rank 0 waits for what rank 1 has given up")
+			_ = ws[0].Cancel(op)
+		} else if CodeOf(err) != Lost || !strings.Contains(err.Error(), "rank 1 has closed") {
+			t.Errorf("rank 0: %v", err)
+		}
+		closeAll(t, cs)
+	}
+}
+
 // A process that fails waits for nobody, also when it waits already, and the others hear why.
 func TestAbandonIsALoss(t *testing.T) {
 	for _, failing := range []int{0, 1} {
