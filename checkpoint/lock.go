@@ -51,9 +51,18 @@ func (l *Lock) Release() error { return l.release() }
 func Acquire(ctx context.Context, s Store, h Holder) (*Lock, error) {
 	var l *Lock
 	var err error
-	if f, ok := s.(*Folder); ok && canLock(f) {
+	p, patient := s.(patientStore)
+	if patient {
+		s = p.Store
+	}
+	switch f, ok := s.(*Folder); {
+	case ok && canLock(f) && patient:
+		l, err = p.lock(ctx, f, h)
+	case ok && canLock(f):
 		l, err = lockFolder(ctx, f, h)
-	} else {
+	case patient:
+		l, err = lease(ctx, p, h, leaseTTL)
+	default:
 		l, err = lease(ctx, s, h, leaseTTL)
 	}
 	if err != nil {

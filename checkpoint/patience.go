@@ -8,12 +8,16 @@ import (
 )
 
 // Patience is how long a store may take for one thing: to begin an object, to take a block, to complete the object. A block has less than a
-// megabyte, and behind the last one a folder or bucket has up to 100 MB under way. [OpenStore] gives up stores at URLs that take longer.
+// megabyte, and behind the last one a folder or bucket has up to 100 MB under way. [OpenStore] gives up stores that take longer.
 const Patience = 5 * time.Minute
 
-// Patient returns a store that gives up what s has not done within a limit: whoever waits gets an error then, which names the store, instead of
-// waiting for ever. s has to heed the contexts of calls: a folder of a file system that does not answer is waited for by the operating
-// system. Of a store that is patient already, this limit counts.
+// lastWord is for how long a store is waited for after the context of a call has ended: it removes what is incomplete, and says why.
+const lastWord = time.Second
+
+// Patient returns a store that gives up what s has not done within a limit, and within another second once the context of a call has ended. Whoever waits
+// gets an error then, which names the store and the object, instead of waiting for ever. A store that does not heed contexts, such as a folder of
+// a file system that does not answer, goes on in a goroutine of its own; what was given up may still take effect. Of a store that is patient
+// already, this limit counts.
 func Patient(s Store, limit time.Duration) Store {
 	if p, ok := s.(patientStore); ok {
 		s = p.Store
@@ -33,15 +37,16 @@ type call struct {
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
 	limit  time.Duration
+	of     string // what it is about: "runs/kge: checkpoint-0000000001.jsonl"
 }
 
-// begin begins a call: its time runs.
-func (s patientStore) begin(outer context.Context) *call {
+// begin begins a call about an object, or something else of the store: its time runs.
+func (s patientStore) begin(outer context.Context, what string) *call {
 	ctx, cancel := context.WithCancelCause(outer)
 	t := time.AfterFunc(s.limit, func() {
-		cancel(fmt.Errorf("%s has not answered for %v: see whether this machine reaches it", s.Store, s.limit))
+		cancel(fmt.Errorf("%s has not answered for %v, asked for %s: see whether this machine reaches it", s.Store, s.limit, what))
 	})
-	return &call{ctx, outer, cancel, t, s.limit}
+	return &call{ctx, outer, cancel, t, s.limit, fmt.Sprintf("%s: %s", s.Store, what)}
 }
 
 func (c *call) run()   { c.timer.Reset(c.limit) }
@@ -56,97 +61,236 @@ func (c *call) because(err error) error {
 	return err
 }
 
-// Create implements [Store]. What write does between its writes may take any time.
+// hear waits for what the store says. It reports false and why the call has ended if the store says nothing for a second after that.
+func hear[T any](c *call, said <-chan T) (it T, heard bool, err error) {
+	select {
+	case it = <-said:
+		return it, true, nil
+	case <-c.Done():
+	}
+	t := time.NewTimer(min(lastWord, c.limit))
+	defer t.Stop()
+	select {
+	case it = <-said:
+		return it, true, nil
+	case <-t.C:
+	}
+	if err = context.Cause(c); c.outer.Err() != nil {
+		err = fmt.Errorf("%s: the store does not answer: %w", c.of, err)
+	}
+	return it, false, err
+}
+
+// An answer is what a call returned.
+type answer[T any] struct {
+	it  T
+	err error
+}
+
+// await returns what do returns, or why the call has ended, after which do may go on.
+func await[T any](c *call, do func() (T, error)) (T, error) {
+	said := make(chan answer[T], 1)
+	go func() {
+		it, err := do()
+		said <- answer[T]{it, err}
+	}()
+	a, heard, err := hear(c, said)
+	if heard {
+		err = c.because(a.err)
+	}
+	return a.it, err
+}
+
+// do is await of what returns an error only.
+func (c *call) do(do func() error) error {
+	_, err := await(c, func() (struct{}, error) { return struct{}{}, do() })
+	return err
+}
+
+// Create implements [Store]. What write does between its writes may take any time. It is called by the caller's goroutine: the store gets copies of
+// the blocks, which it may hold on to.
 func (s patientStore) Create(ctx context.Context, name string, write func(io.Writer) error) error {
-	c := s.begin(ctx)
+	c := s.begin(ctx, name)
 	defer c.close()
-	return c.because(s.Store.Create(c, name, func(w io.Writer) error {
+	w := &patientWriter{call: c, blocks: make(chan []byte, 1), said: make(chan answer[bool], 3)}
+	written := make(chan error, 1)
+	go func() {
+		err := s.Store.Create(c, name, func(out io.Writer) error {
+			w.said <- answer[bool]{}
+			for b := range w.blocks {
+				_, err := out.Write(b)
+				w.said <- answer[bool]{err: err}
+			}
+			return <-written
+		})
+		w.said <- answer[bool]{true, err}
+	}()
+	over, err := w.hear()
+	if !over {
 		c.rest()
-		defer c.run()
-		return write(patientWriter{w, c})
-	}))
+		err = write(w)
+		c.run()
+	}
+	if w.lost != nil {
+		over, err = true, w.lost // whatever write says: the object is not complete
+	}
+	close(w.blocks)
+	written <- err
+	if !over {
+		_, err = w.hear()
+	}
+	return err
 }
 
 // A patientWriter has the time of a call run while it writes. One goroutine at a time writes.
 type patientWriter struct {
-	w    io.Writer
-	call *call
+	call   *call
+	block  []byte
+	blocks chan []byte       // to the goroutine of the store
+	said   chan answer[bool] // by it: that it has begun, has written, or, true, that it is over
+	lost   error             // not nil: it is not waited for any more
 }
 
-func (w patientWriter) Write(b []byte) (int, error) {
+// hear waits for the store, and reports whether it is over.
+func (w *patientWriter) hear() (over bool, err error) {
+	a, heard, err := hear(w.call, w.said)
+	if !heard {
+		w.lost = err
+		return true, err
+	}
+	return a.it, w.call.because(a.err)
+}
+
+func (w *patientWriter) Write(b []byte) (int, error) {
+	if w.lost != nil {
+		return 0, w.lost
+	}
 	w.call.run()
 	defer w.call.rest()
-	n, err := w.w.Write(b)
-	return n, w.call.because(err)
+	w.block = append(w.block[:0], b...)
+	w.blocks <- w.block
+	if _, err := w.hear(); err != nil {
+		return 0, err
+	}
+	return len(b), nil
 }
 
 // Put implements [Store].
 func (s patientStore) Put(ctx context.Context, name string, b []byte) error {
-	c := s.begin(ctx)
+	c := s.begin(ctx, name)
 	defer c.close()
-	return c.because(s.Store.Put(c, name, b))
+	b = append([]byte(nil), b...)
+	return c.do(func() error { return s.Store.Put(c, name, b) })
 }
 
 // Size implements [Store].
 func (s patientStore) Size(ctx context.Context, name string) (int64, error) {
-	c := s.begin(ctx)
+	c := s.begin(ctx, name)
 	defer c.close()
-	n, err := s.Store.Size(c, name)
-	return n, c.because(err)
+	return await(c, func() (int64, error) { return s.Store.Size(c, name) })
 }
 
 // List implements [Store].
 func (s patientStore) List(ctx context.Context, prefix string) ([]Object, error) {
-	c := s.begin(ctx)
+	c := s.begin(ctx, "its objects")
 	defer c.close()
-	all, err := s.Store.List(c, prefix)
-	return all, c.because(err)
+	return await(c, func() ([]Object, error) { return s.Store.List(c, prefix) })
 }
 
 // Remove implements [Store].
 func (s patientStore) Remove(ctx context.Context, name string) error {
-	c := s.begin(ctx)
+	c := s.begin(ctx, name)
 	defer c.close()
-	return c.because(s.Store.Remove(c, name))
+	return c.do(func() error { return s.Store.Remove(c, name) })
 }
 
 // Clean implements [Store].
 func (s patientStore) Clean(ctx context.Context) (int, error) {
-	c := s.begin(ctx)
+	c := s.begin(ctx, "its objects")
 	defer c.close()
-	n, err := s.Store.Clean(c)
-	return n, c.because(err)
+	return await(c, func() (int, error) { return s.Store.Clean(c) })
+}
+
+// lock takes the lock of a folder, whose file system may not answer either.
+func (s patientStore) lock(ctx context.Context, f *Folder, h Holder) (*Lock, error) {
+	c := s.begin(ctx, lockName)
+	defer c.close()
+	l, err := await(c, func() (*Lock, error) {
+		l, err := lockFolder(c, f, h)
+		if err == nil && c.Err() != nil {
+			_ = l.Release() // nobody waits for it
+			return nil, context.Cause(c)
+		}
+		return l, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Lock{check: l.check, release: func() error {
+		c := s.begin(context.Background(), lockName)
+		defer c.close()
+		return c.do(l.release)
+	}}, nil
 }
 
 // Read implements [Store]. Each read has the time; between reads, any may pass.
 func (s patientStore) Read(ctx context.Context, name string, off, n int64) (io.ReadCloser, error) {
-	c := s.begin(ctx)
-	r, err := s.Store.Read(c, name, off, n)
+	c := s.begin(ctx, name)
+	r, err := await(c, func() (io.ReadCloser, error) {
+		r, err := s.Store.Read(c, name, off, n)
+		if err == nil && c.Err() != nil {
+			_ = r.Close() // nobody waits for it
+			return nil, context.Cause(c)
+		}
+		return r, err
+	})
 	if err != nil {
 		defer c.close()
-		return nil, c.because(err)
+		return nil, err
 	}
 	c.rest()
-	return patientReader{r, c}, nil
+	return &patientReader{store: r, call: c}, nil
 }
 
 // A patientReader has the time of a call run while it reads, and ends the call when it is closed. One goroutine at a time reads.
 type patientReader struct {
-	io.ReadCloser
-	call *call
+	store io.ReadCloser
+	call  *call
+	block []byte
+	lost  error // not nil: a read is not waited for any more, and has the block
 }
 
-func (r patientReader) Read(b []byte) (int, error) {
+func (r *patientReader) Read(b []byte) (int, error) {
+	if r.lost != nil {
+		return 0, r.lost
+	}
 	r.call.run()
 	defer r.call.rest()
-	n, err := r.ReadCloser.Read(b)
-	if err == io.EOF {
-		return n, err
+	if cap(r.block) < len(b) {
+		r.block = make([]byte, len(b))
 	}
-	return n, r.call.because(err)
+	block, said := r.block[:len(b)], make(chan answer[int], 1)
+	go func() {
+		n, err := r.store.Read(block)
+		said <- answer[int]{n, err}
+	}()
+	a, heard, err := hear(r.call, said)
+	if !heard {
+		r.lost = err
+		return 0, err
+	}
+	if err = a.err; err != io.EOF {
+		err = r.call.because(err)
+	}
+	return copy(b, block[:a.it]), err
 }
 
-func (r patientReader) Close() error {
+func (r *patientReader) Close() error {
 	defer r.call.close()
-	return r.ReadCloser.Close()
+	if r.lost != nil {
+		go r.store.Close()
+		return nil
+	}
+	r.call.run()
+	return r.call.do(r.store.Close)
 }

@@ -74,3 +74,108 @@ func TestTheLastLimitOfAPatientStoreCounts(t *testing.T) {
 		})
 	}
 }
+
+// A hung store is one that heeds no context, as the folder of a file system that does not answer: it goes on when hung is closed.
+type hung struct {
+	Store
+	at   string
+	hung chan struct{}
+}
+
+func (s hung) wait(what string) {
+	if s.at == what {
+		<-s.hung
+	}
+}
+
+type hungStream struct {
+	io.Writer
+	io.ReadCloser
+	s hung
+}
+
+func (h hungStream) Write(b []byte) (int, error) { h.s.wait("write"); return h.Writer.Write(b) }
+func (h hungStream) Read(b []byte) (int, error)  { h.s.wait("read"); return h.ReadCloser.Read(b) }
+
+func (s hung) Create(ctx context.Context, name string, write func(io.Writer) error) error {
+	s.wait("begin")
+	err := s.Store.Create(ctx, name, func(w io.Writer) error { return write(hungStream{Writer: w, s: s}) })
+	s.wait("end")
+	return err
+}
+
+func (s hung) Size(ctx context.Context, name string) (int64, error) {
+	s.wait("size")
+	return s.Store.Size(ctx, name)
+}
+
+func (s hung) Put(ctx context.Context, name string, b []byte) error {
+	s.wait("put")
+	return s.Store.Put(ctx, name, b)
+}
+
+func (s hung) Read(ctx context.Context, name string, off, n int64) (io.ReadCloser, error) {
+	s.wait("open")
+	r, err := s.Store.Read(ctx, name, off, n)
+	return hungStream{ReadCloser: r, s: s}, err
+}
+
+// Nobody waits for a store that cannot be interrupted, neither when it takes too long nor when the caller's time is over. The error names store and object, and
+// the caller has its memory back.
+func TestAStoreThatHeedsNoContextIsNotWaitedForForEver(t *testing.T) {
+	const name, object = "checkpoint-0000000001.jsonl", "checkpoint-0000000002.jsonl"
+	for _, at := range []string{"begin", "write", "end", "size", "put", "open", "read"} {
+		for _, late := range []bool{false, true} {
+			dir := t.TempDir()
+			f, err := OpenFolder(dir)
+			if err == nil {
+				err = f.Put(t.Context(), name, []byte("rows"))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Test(t, func(t *testing.T) {
+				free := make(chan struct{})
+				s := Patient(hung{f, at, free}, Patience)
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				if !late {
+					ctx = t.Context()
+				}
+				of, began := name, time.Now()
+				switch at {
+				case "begin", "write", "end":
+					of = object
+					err = s.Create(ctx, of, func(w io.Writer) error {
+						b := []byte("row")
+						_, _ = w.Write(b) // it is no matter whether write tells
+						b[0] = 'x'
+						return nil
+					})
+				case "size":
+					_, err = s.Size(ctx, of)
+				case "put":
+					err = s.Put(ctx, of, nil)
+				default:
+					var r io.ReadCloser
+					if r, err = s.Read(ctx, of, 0, 4); err == nil {
+						_, err = r.Read(make([]byte, 4))
+						_ = r.Close()
+					}
+				}
+				took, most, says := time.Since(began), Patience, "has not answered for 5m0s"
+				if late {
+					most, says = 10*time.Second, "does not answer: "+context.DeadlineExceeded.Error()
+				}
+				if err == nil || took > most+lastWord || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), of) || !strings.Contains(err.Error(), says) {
+					t.Errorf("%s, late %t: %v after %v", at, late, err, took)
+				}
+				close(free)
+				synctest.Wait() // what was given up ends
+				if _, err := f.Size(t.Context(), object); err == nil && at != "end" {
+					t.Errorf("%s, late %t: there is an object that nobody completed", at, late)
+				}
+			})
+		}
+	}
+}

@@ -40,12 +40,16 @@ func Schemes() []string {
 	return all
 }
 
-// OpenStore opens the store at a place: the path of a folder, or a URL with a scheme that was registered. One at a URL is
+// OpenStore opens the store at a place: the path of a folder, or a URL with a scheme that was registered. It is
 // [Patient].
 func OpenStore(ctx context.Context, place string) (Store, error) {
 	scheme, _, isURL := strings.Cut(place, "://")
 	if !isURL {
-		return OpenFolder(place)
+		f, err := OpenFolder(place)
+		if err != nil {
+			return nil, err
+		}
+		return Patient(f, Patience), nil
 	}
 	schemes.Lock()
 	open := schemes.open[scheme]

@@ -274,10 +274,8 @@ func (u *checkpointUse) prune(cmd *cobra.Command, place string) (err error) {
 	if err != nil {
 		return err
 	}
-	if _, folder := s.(*checkpoint.Folder); folder { // whose lock would make it
-		if all, err := s.List(ctx, ""); err != nil || len(all) == 0 {
-			return errors.Join(err, fmt.Errorf("checkpoint: %w at %s", checkpoint.ErrNone, s))
-		}
+	if all, err := s.List(ctx, ""); err != nil || len(all) == 0 { // the lock of a folder would make it
+		return errors.Join(err, fmt.Errorf("checkpoint: %w at %s", checkpoint.ErrNone, s))
 	}
 	host, _ := os.Hostname() // it helps people only
 	lock, err := checkpoint.Acquire(ctx, s, checkpoint.Holder{Run: "godwit checkpoint prune", Host: host, PID: os.Getpid(), Since: time.Now()})

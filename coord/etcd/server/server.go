@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"time"
 
 	"go.etcd.io/etcd/client/pkg/v3/tlsutil"
 	"go.etcd.io/etcd/client/pkg/v3/transport"
@@ -45,6 +47,9 @@ type TLSFiles struct {
 	Cert, Key, CA string // paths of the files
 }
 
+// anyPort is where clients reach a server of which nothing else is said.
+const anyPort = "127.0.0.1:0"
+
 // quota bounds the data, in bytes: the messages of the last minutes, most of them
 // about 100 bytes long. The server reserves a tenth more of address space, rounded
 // up to 1 GiB (10 GiB without a quota), and takes memory only as it is used.
@@ -60,13 +65,67 @@ type Server struct {
 	etcd      *embed.Etcd
 	endpoints []string
 	token     string
+	dir       string             // of the data
 	temp      *temporary         // nil: the data is kept
 	end       context.CancelFunc // nothing is served any more
 }
 
+// How long a server may take. A file system that does not answer, such as one of a network, cannot be interrupted: what waits
+// for it is left to itself, and goes on if it answers.
+const (
+	startTime = time.Minute
+	closeTime = 30 * time.Second
+	lastWord  = 500 * time.Millisecond // after the end of a context, to clean up
+)
+
 // Start starts a server and returns when it serves, or with an error that names
-// the address at which it was to listen. The server must be closed.
+// the address at which it was to listen. It takes a minute at the most. The server must be closed.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("it does not serve after %v", startTime))
+	defer cancel()
+	var s *Server
+	err := waitFor(ctx, lastWord, func() (err error) {
+		s, err = start(ctx, cfg)
+		return err
+	})
+	if _, unanswered := err.(*unansweredError); unanswered {
+		return nil, fmt.Errorf("coord: embedded etcd on %s: not ready: %w: %s", cmp.Or(cfg.Listen, anyPort), context.Cause(ctx), slow(cmp.Or(cfg.Dir, os.TempDir())))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// slow says what a wait for etcd's data mostly comes from.
+func slow(dir string) string {
+	return fmt.Sprintf("its data are in %s, which has to be on a disk that answers (TMPDIR says where temporary data are)", dir)
+}
+
+// An unansweredError is that something is not waited for any more.
+type unansweredError struct{}
+
+func (*unansweredError) Error() string { return "no answer" }
+
+// waitFor does something, and waits for it until a context has ended, and a little longer. It is not waited for then, and the error is an *unansweredError.
+func waitFor(ctx context.Context, longer time.Duration, do func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- do() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(longer):
+		return &unansweredError{}
+	}
+}
+
+// start is Start, which nobody may wait for any more when ctx has ended.
+func start(ctx context.Context, cfg Config) (*Server, error) {
 	if cfg.Token == "" {
 		cfg.Token = rand.Text()
 	}
@@ -76,7 +135,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		end()
 		return nil, fmt.Errorf("coord: embedded etcd: %w", err)
 	}
-	s := &Server{token: cfg.Token, temp: temp, end: end}
+	s := &Server{token: cfg.Token, dir: c.Dir, temp: temp, end: end}
 	if s.etcd, err = embed.StartEtcd(c); err != nil {
 		end()
 		_ = temp.remove() // there is an error to tell already
@@ -90,8 +149,11 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
+	if err == nil {
+		err = context.Cause(ctx) // nobody waits for it
+	}
 	if err != nil {
-		_ = s.Close()
+		_ = s.close()
 		return nil, fmt.Errorf("coord: embedded etcd on %s: not ready: %w", c.ListenClientUrls[0].Host, err)
 	}
 	s.endpoints = []string{c.ListenClientUrls[0].Scheme + "://" + reachable(s.etcd.Clients[0].Addr())}
@@ -102,7 +164,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 func (cfg Config) embed(life context.Context) (c *embed.Config, temp *temporary, err error) {
 	client := url.URL{Scheme: "http", Host: cfg.Listen}
 	if client.Host == "" {
-		client.Host = "127.0.0.1:0"
+		client.Host = anyPort
 	}
 	if _, _, err := net.SplitHostPort(client.Host); err != nil {
 		return nil, nil, fmt.Errorf("address %q: %w, want host:port", client.Host, err)
@@ -184,8 +246,19 @@ func (s *Server) Token() string { return s.token }
 
 // Close stops the server and removes its temporary data. It is called once. To
 // nodes that are still at work a closed server is a lost coordinator:
-// Access.Drain of package coord/etcd waits for them to leave.
+// Access.Drain of package coord/etcd waits for them to leave. It takes half a minute at the
+// most: data on a file system that does not answer stays where it is, and the error names it.
 func (s *Server) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	defer cancel()
+	err := waitFor(ctx, 0, s.close)
+	if _, unanswered := err.(*unansweredError); unanswered {
+		return fmt.Errorf("coord: embedded etcd: it has not ended %v after it was told to: %s", closeTime, slow(s.dir))
+	}
+	return err
+}
+
+func (s *Server) close() error {
 	// First, or the graceful end would wait seconds for the watches of sessions and the renewals of their leases, which begin
 	// again when they are ended.
 	s.end()

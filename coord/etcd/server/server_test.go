@@ -16,6 +16,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/godwit-ps/godwit/coord/etcd"
 )
@@ -278,4 +280,40 @@ func TestAServerThatCannotStartKeepsTheCause(t *testing.T) {
 			}
 		}
 	}
+}
+
+// locked stays so until the process ends: etcd would go on in a folder that was removed.
+var locked []*os.File
+
+// A file system that does not answer holds up neither a start nor an end for ever. Here the file of the database is locked by somebody else, for which etcd waits without end.
+func TestDataThatDoNotAnswerAreNotWaitedForForEver(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	db := filepath.Join(dir, "member", "snap", "db")
+	if err := os.MkdirAll(filepath.Dir(db), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := os.OpenFile(db, os.O_CREATE|os.O_RDWR, 0o600)
+	if err == nil {
+		err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	locked = append(locked, lock)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err = Start(ctx, Config{Dir: dir})
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "127.0.0.1:0") {
+		t.Errorf("a start whose data do not answer: %v, want an error that names %s", err, dir)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), closeTime)
+		defer cancel()
+		began, free := time.Now(), make(chan struct{})
+		err := waitFor(ctx, 0, func() error { <-free; return nil })
+		if _, unanswered := err.(*unansweredError); !unanswered || time.Since(began) != closeTime {
+			t.Errorf("an end that does not come: %v after %v", err, time.Since(began))
+		}
+		close(free)
+	})
 }
