@@ -42,7 +42,8 @@ type Config struct {
 	// Factors is the number of floats of a feature's factor, up to 1024; 0 is a plain
 	// linear model.
 	Factors int
-	// FactorLR is the learning rate of the factors' AdaGrad, FactorL2 the weight
+	// FactorLR is the learning rate of the factors' AdaGrad. With the other defaults, the log loss on the Frappe data is
+	// lowest at 0.1 and 0.2, of 8, 16 and 64 factors; with 0.01 the factors hardly learn in 30 epochs. FactorL2 is the weight
 	// of half their squares for each example that they are in, and FactorStd the
 	// standard deviation of their first values, around 0.
 	FactorLR, FactorL2, FactorStd float32
