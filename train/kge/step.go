@@ -102,7 +102,9 @@ func (t *trainer) pull(ctx context.Context, b *train.Batch[Batch]) error {
 	}
 	for _, k := range drawn {
 		if k < t.keys.entity || k >= t.keys.entity+godwit.Key(len(t.task.graph.Entities)) {
-			return fmt.Errorf("kge: sampler %d drew key %d, which is no entity: let it draw from table %q", t.task.cfg.Sampler, k, EntityTable)
+			table, row := t.w.Model().Locate(k)
+			return fmt.Errorf("kge: sampler %d of the run (Config.Sampler) drew row %d of table %q: negatives have to be drawn from the entities, rows 0 … %d of table %q",
+				t.task.cfg.Sampler, row, t.w.Model().Table(table).Name, len(t.task.graph.Entities)-1, EntityTable)
 		}
 	}
 	t.vals = t.task.narrow(t.vals, block{b.Data.relations, rd}, block{b.Data.entities + n, d})

@@ -166,10 +166,11 @@ func TestASamplerOfTheWrongTableIsNamed(t *testing.T) {
 	c := DefaultConfig()
 	c.Dim = 8
 	task, s := setup(t, c, g, 1, 1)
-	s.Range[0] = traintest.KeyRange{First: s.Workers(0)[0].Model().Key(2, 0), N: 5}
+	m := s.Workers(0)[0].Model()
+	s.Range[0] = traintest.KeyRange{First: m.Key(2, 0), N: 5}
 	_, err := train.Run(t.Context(), train.Env{Workers: s.Workers(0)}, task, train.Options{Epochs: 1})
-	if err == nil || !strings.Contains(err.Error(), "sampler 0") || !strings.Contains(err.Error(), "entity") {
-		t.Errorf("Run returned %v, want an error that names sampler and table", err)
+	if err == nil || !strings.Contains(err.Error(), "sampler 0") || !strings.Contains(err.Error(), fmt.Sprintf("of table %q: ", m.Table(2).Name)) || !strings.Contains(err.Error(), EntityTable) {
+		t.Errorf("Run returned %v, want an error that names sampler and tables", err)
 	}
 }
 

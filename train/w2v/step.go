@@ -111,7 +111,9 @@ func (t *trainer) pull(ctx context.Context, b *train.Batch[Batch]) error {
 	}
 	for _, k := range drawn {
 		if k < t.keys.output || k >= t.keys.output+godwit.Key(len(t.task.keep)) {
-			return fmt.Errorf("w2v: sampler %d drew key %d, which is no output: let it draw from table %q", t.task.cfg.Sampler, k, OutputTable)
+			table, row := t.w.Model().Locate(k)
+			return fmt.Errorf("w2v: sampler %d of the run (Config.Sampler) drew row %d of table %q: negatives have to be drawn from the outputs, rows 0 … %d of table %q",
+				t.task.cfg.Sampler, row, t.w.Model().Table(table).Name, len(t.task.keep)-1, OutputTable)
 		}
 	}
 	return nil

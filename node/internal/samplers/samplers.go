@@ -12,6 +12,7 @@ import (
 // Samplers are those of one worker, in the order in which the run names them.
 type Samplers struct {
 	each     []*sampler
+	names    []string            // of each
 	watching []*sampling.Sampler // those that want to hear of direct accesses
 	run      uint64              // the seed of the run
 }
@@ -30,7 +31,7 @@ func New(specs []sampling.Spec, m *godwit.Model, run, seed uint64) (Samplers, er
 		if err != nil {
 			return Samplers{}, err
 		}
-		all.each = append(all.each, &sampler{Sampler: s})
+		all.each, all.names = append(all.each, &sampler{Sampler: s}), append(all.names, spec.Name)
 		if s.Watches() {
 			all.watching = append(all.watching, s)
 		}
@@ -61,7 +62,7 @@ func (all *Samplers) Accessed(keys []godwit.Key) {
 // Prepare is godwit.Worker.PrepareSample, with the worker as the samplers see it.
 func (all *Samplers) Prepare(a sampling.Access, i, n int, start, end godwit.Clock) (godwit.SampleID, error) {
 	if i < 0 || i >= len(all.each) {
-		return 0, fmt.Errorf("sampler %d does not exist, the run has %d", i, len(all.each))
+		return 0, fmt.Errorf("there is no sampler number %d, the run has %q, from number 0 on", i, all.names)
 	}
 	s := all.each[i]
 	id, err := s.Prepare(a, n, start, end)

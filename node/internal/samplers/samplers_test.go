@@ -3,7 +3,9 @@ package samplers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/godwit-ps/godwit"
@@ -65,8 +67,8 @@ func TestSamplersAreFoundByTheirNumbersAndIds(t *testing.T) {
 		t.Errorf("%d draws are counted, want at least 20", c.Draws)
 	}
 	for _, i := range []int{-1, 2} {
-		if _, err := all.Prepare(d, i, 1, 0, 1); err == nil {
-			t.Errorf("there is a sampler %d", i)
+		if _, err := all.Prepare(d, i, 1, 0, 1); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%q", all.names)) {
+			t.Errorf("a sample of sampler %d: %v, want an error that names those that there are", i, err)
 		}
 	}
 	if err := all.Pull(ctx, d, 2<<sampling.IDBits, make([]godwit.Key, 1), make([]float32, 1)); !errors.Is(err, godwit.ErrSample) {
