@@ -18,6 +18,7 @@ import (
 	"github.com/godwit-ps/godwit/coord/etcd/server"
 	"github.com/godwit-ps/godwit/data/setting"
 	"github.com/godwit-ps/godwit/job"
+	"github.com/godwit-ps/godwit/telemetry/trace"
 )
 
 // Cluster is how a job is to be run, as flags say it.
@@ -65,6 +66,9 @@ func (c *cluster) prepare(spec *job.Spec) error {
 	}
 	if bad := (*setting.Error)(nil); c.run != "" && errors.As(coord.CheckRun(c.run), &bad) {
 		return fmt.Errorf("--run %s: want %s", bad.Got, bad.Want)
+	}
+	if of, n := trace.Restarts(c.run); n > 0 {
+		return fmt.Errorf("--run %s: so is called what a run %s does after it was restarted, and its records would be taken for those of that: choose another name", c.run, of)
 	}
 	c.watching.spread = !c.await
 	c.token = os.Getenv(job.TokenEnv)

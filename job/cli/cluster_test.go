@@ -2,10 +2,22 @@ package cli
 
 import (
 	"net"
+	"strings"
 	"testing"
 
 	"github.com/godwit-ps/godwit/job"
+	"github.com/godwit-ps/godwit/telemetry/trace"
 )
+
+// A name that a run gets when it is restarted is no other run's: who looks at the records of both would take one for the other's last part.
+func TestARunIsNotCalledAsARestart(t *testing.T) {
+	for name, bad := range map[string]bool{"x": false, trace.Restarted("x", 3): true, "x-restarted": false, "x-restart": false, "x-restart03": false, trace.Restarted(trace.Restarted("x", 1), 2): true} {
+		spec := job.Spec{Nodes: 1, Workers: 1}
+		if err := (&cluster{run: name}).prepare(&spec); (err != nil) != bad || bad && !strings.Contains(err.Error(), "--run "+name) {
+			t.Errorf("a run %s: %v", name, err)
+		}
+	}
+}
 
 func TestTheCommandToJoinIsThatOfThisProgram(t *testing.T) {
 	e := job.Event{Run: "r", Waiting: &job.Waiting{Endpoints: []string{"a:1", "b:2"}, Token: "made"}}

@@ -47,6 +47,10 @@ type segment struct {
 // earlier ones.
 func Restarted(run string, n int) string { return folder.Restarted(run, n) }
 
+// Restarts returns the name that a run began under, and how often it has gone on by itself since, from its name now; 0: the name is none of
+// [Restarted].
+func Restarts(run string) (of string, n int) { return folder.Restarts(run) }
+
 // Open finds the segments of a trace: dir is the folder of a run, or one that has no more than
 // one such folder in it, of a run that has gone on by itself (see [Restarted]) the last one. Segments whose header was not written whole are left out.
 func Open(dir string) (*Trace, error) {
