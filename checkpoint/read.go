@@ -145,7 +145,7 @@ func (c *Checkpoint) Section(ctx context.Context, name string) ([]byte, error) {
 // incremental checkpoint, by what it takes to remember which rows changed (see [newer]). The error names a row that one checkpoint wrote twice, if it is
 // among those that are looked at for that: all, or of many far apart an even share (see [twice]).
 func (c *Checkpoint) Rows(ctx context.Context, want func(table int, first, last uint64) bool, do func(table int, rows []uint64, vals []float32) error) error {
-	later := newNewer(c.manifest)
+	later := newer{}
 	return c.each(ctx, want, func(layer int, k *block) error {
 		k.keep(func(row uint64) bool {
 			return (want == nil || want(k.table, row, row)) && later.first(layer, k.table, row)
@@ -179,28 +179,20 @@ func (c *Checkpoint) each(ctx context.Context, want func(table int, first, last 
 	return nil
 }
 
-// newer remembers which rows were in layers that were read. For each table it has a word of bits for each 64 rows of which
+// newer remembers which rows were in layers that were read. It has a word of bits for each range of 64 rows of which
 // there was one: about half a byte a row where most rows of a range changed, and 30 bytes for a row by itself. Rows of the
 // oldest layer, the most, are not remembered.
-type newer []map[uint64]uint64
-
-func newNewer(m *Manifest) newer {
-	n := make(newer, len(m.Tables))
-	for i := range n {
-		n[i] = map[uint64]uint64{}
-	}
-	return n
-}
+type newer map[uint64]uint64
 
 // first reports whether a row of a layer was in none of the layers that were read before.
 func (n newer) first(layer, table int, row uint64) bool {
-	words, bit := n[table], uint64(1)<<(row%64)
-	word := words[row/64]
+	at, bit := rangeOf(table, row)
+	word := n[at]
 	if word&bit != 0 {
 		return false
 	}
 	if layer > 0 {
-		words[row/64] = word | bit
+		n[at] = word | bit
 	}
 	return true
 }
@@ -219,7 +211,7 @@ func (c *Checkpoint) Sum(ctx context.Context) (Sum, error) {
 		hashes[i] = newDigester(t.Name)
 	}
 	var all Sum
-	layers, later := c.manifest.Layers(), newNewer(c.manifest)
+	layers, later := c.manifest.Layers(), newer{}
 	read := make([]Digest, len(layers))
 	err := c.each(ctx, nil, func(layer int, k *block) error {
 		width := len(k.raw) / len(k.rows)

@@ -19,11 +19,11 @@ const mostWatched = 1 << 18
 // find returns a row of a block that was seen before.
 func (w *twice) find(k *block) (twice uint64, found bool) {
 	for _, row := range k.rows {
-		at := uint64(k.table)<<42 | row/64 // a row has 48 bits, a table 12
+		at, bit := rangeOf(k.table, row)
 		if spread(at)&w.skip != 0 {
 			continue
 		}
-		word, bit := w.words[at], uint64(1)<<(row%64)
+		word := w.words[at]
 		if word&bit != 0 {
 			return row, true
 		}
@@ -42,6 +42,11 @@ func (w *twice) put(at, word uint64) {
 		w.skip = w.skip<<1 | 1
 		maps.DeleteFunc(w.words, func(at, _ uint64) bool { return spread(at)&w.skip != 0 })
 	}
+}
+
+// rangeOf returns a number of the range of 64 rows that a row is in, and the row's bit within a word for that.
+func rangeOf(table int, row uint64) (at, bit uint64) {
+	return uint64(table)<<42 | row/64, 1 << (row % 64) // a row has 48 bits, a table 12
 }
 
 // spread returns a number whose lowest bits are as if drawn at random for each range.
