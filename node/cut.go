@@ -38,7 +38,8 @@ type CutStats struct {
 // node owns at that moment: all nodes together hand over each row once that which is of, and no
 // other. It is to be called at every node with the same which and the same number, which is greater than that of
 // the cut before. Workers begin to cross when the first node calls it, and rows are handed over when all have. Sink is called by one
-// goroutine, and not after Cut has returned. Rows that were changed before
+// goroutine, and not after Cut has returned: Cut, and Close, wait for a call that is under way. A sink that writes to what may not answer
+// gives up by itself, as a store of checkpoints does ([checkpoint.Patient]). Rows that were changed before
 // they were handed over come first, else rows are in ascending order for the most part.
 //
 // The rows contain what filters left of pushes from before the boundaries, too. A step from before the cut may have
@@ -57,6 +58,8 @@ type CutStats struct {
 // a WholeCut next by itself.
 //
 // Who calls it on the goroutine of a worker calls that worker's Rest first ([godwit.Cutter]): the cut waits for it, too.
+//
+// [checkpoint.Patient]: https://pkg.go.dev/github.com/godwit-ps/godwit/checkpoint#Patient
 func (n *Node) Cut(ctx context.Context, number uint64, which Which, sink Sink) (CutStats, error) {
 	s, err := n.cuts.Make(ctx, number, which == ChangedCut, sink)
 	if err != nil {
