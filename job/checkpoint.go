@@ -112,6 +112,7 @@ type saver struct {
 	dir      string               // is removed when the run has ended well; empty: the checkpoints stay
 	kept     bool                 // one was written, or was there
 	left     string               // why old ones could not be removed, as it was told last
+	failed   string               // why the last one could not be written; empty: it could
 	manifest *checkpoint.Manifest // of the last checkpoint, on whose rows the next one can build; nil: on none
 	resumed  *checkpoint.Resumed  // where the run went on at this place; nil: nowhere
 	last     time.Time            // when the last one was complete, or the run began; zero: one is due at once

@@ -157,6 +157,11 @@ type Result struct {
 	// ExportError is why that is not the folder that it should be: the disk was full,
 	// say. The model is in Exported then; if that is empty, it is lost.
 	ExportError string `json:"export_error,omitempty"`
+	// ProfileError is why this node could not write the profile of its training, or not all of it.
+	ProfileError string `json:"profile_error,omitempty"`
+	// CheckpointError is why nothing keeps the model, of a run that was to keep it in checkpoints only and was not
+	// interrupted: that of its end could not be written.
+	CheckpointError string `json:"checkpoint_error,omitempty"`
 }
 
 // Interrupted reports whether the run was stopped before its end.

@@ -430,7 +430,11 @@ func (p *part) profiled(train func() (*train.Report, error)) (rep *train.Report,
 		if prof, err = startProfile(p.cfg.Profile, p.session.Self()); err != nil {
 			return rep, err
 		}
-		defer func() { err = errors.Join(err, prof.stop()) }()
+		defer func() { // an error costs the profile, not what was trained
+			if perr := prof.stop(); perr != nil {
+				p.result.ProfileError = perr.Error()
+			}
+		}()
 	}
 	return train()
 }
@@ -559,6 +563,16 @@ func (p *part) finish(ctx context.Context, rep *train.Report) error {
 			return err
 		}
 	}
+	p.result.CheckpointError = p.lost()
 	p.result.sum(p.begin)
 	return nil
+}
+
+// lost says why nothing keeps the model at the end of a run that was to keep it in checkpoints; empty: something does. It is
+// asked of the leader. An interrupted run keeps the former checkpoint.
+func (p *part) lost() string {
+	if v := p.cfg.saver; v != nil && v.failed != "" && p.cfg.Export == "" && !p.result.Interrupted() {
+		return "nothing keeps the model at the end of the run: " + v.failed
+	}
+	return ""
 }

@@ -64,17 +64,23 @@ func TestAProfileThatCannotBeWrittenIsNamed(t *testing.T) {
 		t.Errorf("the error is %v, want one about the profile in %s", err, file)
 	}
 
-	// The folder goes while the run is on.
-	dir := filepath.Join(t.TempDir(), "profile")
-	_, err = Local(timeout(t), "test", tiny(1), NodeConfig{Profile: dir, Progress: func(e Event) {
+	// The folder goes while the run is on. The model is there all the same.
+	dir, model := filepath.Join(t.TempDir(), "profile"), filepath.Join(t.TempDir(), "model")
+	r, err := Local(timeout(t), "test", tiny(1), NodeConfig{Profile: dir, Export: model, Progress: func(e Event) {
 		if e.Epoch != nil {
 			_ = os.RemoveAll(dir) // an error shows below
 		}
 	}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, kind := range []string{"cpu", "mutex", "block", "allocs"} {
-		if path := filepath.Join(dir, "node-0."+kind+".pprof"); err == nil || !strings.Contains(err.Error(), path) {
-			t.Errorf("the error is %v, want one about %s", err, path)
+		if path := filepath.Join(dir, "node-0."+kind+".pprof"); !strings.Contains(r.ProfileError, path) {
+			t.Errorf("the error is %q, want one about %s", r.ProfileError, path)
 		}
+	}
+	if r.Exported != model || !(r.Test.At("MRR") > 0) {
+		t.Errorf("exported to %q, want %s; the test says %v", r.Exported, model, r.Test)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/godwit-ps/godwit/checkpoint"
@@ -54,7 +55,7 @@ func TestALeaderThatCannotWriteHoldsUpNobody(t *testing.T) {
 	spec := tiny(3)
 	spec.Options.EvalEvery, spec.Relayed = 1, true
 	var failed []string
-	local(t, spec, dir, NodeConfig{Progress: func(e Event) {
+	r := local(t, spec, dir, NodeConfig{Progress: func(e Event) {
 		var err error
 		switch {
 		case e.Start != nil: // a file in its place
@@ -71,7 +72,34 @@ func TestALeaderThatCannotWriteHoldsUpNobody(t *testing.T) {
 	if len(failed) < 2 || failed[0] == "" || failed[len(failed)-1] != "" {
 		t.Errorf("the checkpoints failed with %q", failed)
 	}
+	if r.CheckpointError != "" {
+		t.Errorf("the result says %q, and the last checkpoint is there", r.CheckpointError)
+	}
 	if _, err := checkpoint.OpenPlace(t.Context(), dir); err != nil {
 		t.Error(err)
+	}
+}
+
+// A run that keeps nothing says so in its result. With an export, the model is kept.
+func TestARunWhoseLastCheckpointFailsSaysThatNothingKeepsTheModel(t *testing.T) {
+	for _, exports := range []bool{false, true} {
+		dir, cfg := filepath.Join(t.TempDir(), "runs"), NodeConfig{}
+		if exports {
+			cfg.Export = filepath.Join(t.TempDir(), "model")
+		}
+		cfg.Progress = func(e Event) {
+			if e.Start != nil { // a file in its place
+				if err := errors.Join(os.Rename(dir, dir+".away"), os.WriteFile(dir, nil, 0o600)); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		r := local(t, tiny(1), dir, cfg)
+		if lost := strings.Contains(r.CheckpointError, "nothing keeps the model") && strings.Contains(r.CheckpointError, dir); lost == exports {
+			t.Errorf("with an export: %v; the result says %q", exports, r.CheckpointError)
+		}
+		if (r.Exported == "") == exports {
+			t.Errorf("exported to %q", r.Exported)
+		}
 	}
 }

@@ -195,7 +195,11 @@ func (p saving) conclude(ctx context.Context, c *cuts.Cut, s *train.State, err e
 	}
 	if err != nil {
 		e.Error, e.GivenUp = err.Error(), c.Outranked || errors.Is(err, train.ErrUneven)
-	} else {
+	}
+	if v.failed = ""; err != nil && !e.GivenUp {
+		v.failed = fmt.Sprintf("checkpoint %d could not be written: %v", c.Number, err)
+	}
+	if err == nil {
 		e.Rows, e.Bytes = m.Rows, m.Bytes()
 	}
 	p.emit(Event{Checkpoint: e})

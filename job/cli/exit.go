@@ -112,8 +112,14 @@ func outcome(r *job.Result, err error) error {
 	switch {
 	case err != nil:
 		return Failed(err)
-	case r.ExportError != "":
-		return Failed(errors.New(r.ExportError))
+	case r.ExportError != "" || r.ProfileError != "" || r.CheckpointError != "":
+		var errs []error
+		for _, text := range []string{r.ExportError, r.ProfileError, r.CheckpointError} {
+			if text != "" {
+				errs = append(errs, errors.New(text))
+			}
+		}
+		return Failed(errors.Join(errs...))
 	case r.Interrupted():
 		return ErrInterrupted
 	}
