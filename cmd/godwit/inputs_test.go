@@ -144,6 +144,14 @@ func TestInputsHaveAnExitCodeAndWords(t *testing.T) {
 		{"train linear --per-example 0", cli.WrongUsage, "--per-example 0"},
 		{"train sketch --distinct 0", cli.WrongUsage, "--distinct 0"},
 
+		// What is no value of its flag.
+		{"train kge --nodes four", cli.WrongUsage, `--nodes "four": want a whole number` + "\n"},
+		{"train kge -n 99999999999999999999", cli.WrongUsage, `--nodes "99999999999999999999": want a smaller number`},
+		{"train kge --seed -1", cli.WrongUsage, `--seed "-1": want a whole number, 0 or more`},
+		{"train kge --lr fast", cli.WrongUsage, `--lr "fast": want a number`},
+		{"train kge --ttl 10", cli.WrongUsage, `--ttl "10": want a time with its unit, such as 10s or 5m`},
+		{"train kge --json=yes", cli.WrongUsage, `--json "yes": want true or false`},
+
 		// Flags that have no effect, or not together.
 		{"train kge --await", cli.WrongUsage, "--nodes"},
 		{"train kge --policies all --profile x", cli.WrongUsage, "--profile"},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -95,6 +96,33 @@ func inFlags(cmd *cobra.Command, err error, settings ...any) error {
 		}
 	}
 	return Usage(err)
+}
+
+// worded words the error of a flag's value by what the flag wants, not by what reads it. Other errors stay.
+func worded(err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	var number *strconv.NumError
+	f, want := invalid.GetFlag(), ""
+	switch kind := f.Value.Type(); {
+	case kind == "bool":
+		want = "true or false"
+	case kind == "duration":
+		want = "a time with its unit, such as 10s or 5m"
+	case !errors.As(err, &number):
+		return err
+	case errors.Is(number, strconv.ErrRange):
+		want = "a smaller number, which fits into " + kind
+	case strings.HasPrefix(kind, "uint"):
+		want = "a whole number, 0 or more"
+	case strings.HasPrefix(kind, "int"):
+		want = "a whole number"
+	default:
+		want = "a number"
+	}
+	return fmt.Errorf("--%s %q: want %s", f.Name, invalid.GetValue(), want)
 }
 
 // flagOf returns the flag that sets what field points to. The values of flags are

@@ -45,7 +45,7 @@ func root(cmd *cobra.Command) {
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return Usage(fmt.Errorf("%w\nSee '%s --help'", err, cmd.CommandPath()))
+		return Usage(fmt.Errorf("%w\nSee '%s --help'", worded(err), cmd.CommandPath()))
 	})
 	cmd.SetHelpCommand(helpCommand())
 	cmd.AddCommand(NodeCommand())
