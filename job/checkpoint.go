@@ -37,6 +37,9 @@ func readRun(ctx context.Context, c *checkpoint.Checkpoint) (*savedRun, error) {
 	if !slices.ContainsFunc(c.Manifest().Sections, func(s checkpoint.Section) bool { return s.Name == runSection }) {
 		return nil, fmt.Errorf("job: checkpoint %d is of %q, and of no run of a task: only the program that wrote it can use it", c.Manifest().Number, c.Manifest().Task)
 	}
+	if name := c.Manifest().Task; !slices.Contains(task.Names(), name) {
+		return nil, fmt.Errorf("job: checkpoint %d is of the task %q, and this program has %s: use the program that wrote it", c.Manifest().Number, name, strings.Join(task.Names(), ", "))
+	}
 	b, err := c.Section(ctx, runSection)
 	if err != nil {
 		return nil, err
@@ -54,9 +57,12 @@ func readRun(ctx context.Context, c *checkpoint.Checkpoint) (*savedRun, error) {
 // spec returns the specification of the run. A rate that its task's settings left to what suits is as the run had it, where the
 // checkpoint's tables tell that (see task.Settled): what suits may be something else in this program.
 func (r *savedRun) spec(tables []checkpoint.Table) (Spec, error) {
-	s, err := Decode(r.Spec)
+	s, err := decode(r.Spec)
+	if err == nil {
+		err = s.Check()
+	}
 	if err != nil {
-		return Spec{}, err
+		return Spec{}, fmt.Errorf("job: the settings of the run that wrote the checkpoint cannot be read, was it another version? %w", err)
 	}
 	if t, ok := s.Task.(task.Settled); ok {
 		for _, table := range tables {
@@ -77,7 +83,7 @@ func Resumed(ctx context.Context, place string) (Spec, error) {
 func resumed(ctx context.Context, place string, limit time.Duration) (Spec, error) {
 	c, err := openPlace(ctx, place, limit)
 	if err != nil {
-		return Spec{}, fmt.Errorf("job: the checkpoint to go on from: %w", err)
+		return Spec{}, err
 	}
 	r, err := readRun(ctx, c)
 	if err != nil {

@@ -1,9 +1,13 @@
 package job
 
 import (
+	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/godwit-ps/godwit/checkpoint"
+	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/train/task"
 )
 
@@ -21,6 +25,33 @@ func TestALeaderWhoseTaskTheOthersCannotKnowSaysSo(t *testing.T) {
 		spec.Nodes = 2
 		_, err := Lead(t.Context(), Leader{Spec: spec, Run: "r", Command: []string{"false"}})
 		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("task %q: %v, want %s", name, err, want)
+		}
+	}
+}
+
+// A checkpoint is no node: what cannot be read of it is no setting in which nodes differ.
+func TestACheckpointThatThisProgramCannotUseSaysWhy(t *testing.T) {
+	for name, want := range map[string]string{
+		"stray": `the task "stray", and this program has kge, `,
+		"kge":   "the settings of the run that wrote the checkpoint cannot be read",
+	} {
+		dir := filepath.Join(t.TempDir(), "runs")
+		s, err := checkpoint.OpenFolder(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tables, id := []checkpoint.Table{{Name: "t", Rows: 1, Dim: 1, Width: 1, Rule: "add", Init: "zero"}}, checkpoint.NewID(1)
+		p, err := checkpoint.Write(t.Context(), s, id, 0, tables, func(w *checkpoint.Writer) error {
+			return w.Section(runSection, []byte(`{"version":1,"spec":{"task":"kge","sead":1},"state":{"version":1}}`))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := checkpoint.Commit(t.Context(), s, checkpoint.Manifest{ID: id, Run: "r", Task: name, Tables: tables}, []*checkpoint.Piece{p}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Resumed(t.Context(), dir); err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, coord.ErrMismatch) {
 			t.Errorf("task %q: %v, want %s", name, err, want)
 		}
 	}

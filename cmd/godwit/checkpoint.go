@@ -193,7 +193,11 @@ func (u *checkpointUse) show(cmd *cobra.Command, place string) error {
 		return json.NewEncoder(cmd.OutOrStdout()).Encode(m)
 	}
 	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "checkpoint\t%d, format %d, written %s by godwit %s\n", m.Number, m.Format, m.Written.Local().Format(time.DateTime), m.Program)
+	by := ""
+	if m.Program != "" { // the library for other languages says nothing of itself
+		by = " by godwit " + m.Program
+	}
+	fmt.Fprintf(w, "checkpoint\t%d, format %d, written %s%s\n", m.Number, m.Format, m.Written.Local().Format(time.DateTime), by)
 	fmt.Fprintf(w, "run\t%s, task %s, seed %d, %d nodes\n", m.Run, m.Task, m.Seed, m.Nodes)
 	fmt.Fprintf(w, "trained\t%d epochs, score %s\n", m.Epochs, scoreText(m.Score))
 	fmt.Fprintf(w, "rows\t%d in %.1f MB, digest %v\n", m.Rows, float64(m.Bytes())/1e6, m.Digest)

@@ -167,3 +167,23 @@ func TestPruneMakesNoFolder(t *testing.T) {
 		t.Errorf("the folder above it: %v", err)
 	}
 }
+
+// The library for other languages says no version in a checkpoint.
+func TestACheckpointOfNoNamedProgramIsShownWithout(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "runs")
+	s, err := checkpoint.OpenFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables, id := []checkpoint.Table{{Name: "t", Rows: 1, Dim: 1, Width: 1, Rule: "add", Init: "zero"}}, checkpoint.NewID(1)
+	p, err := checkpoint.Write(t.Context(), s, id, 0, tables, func(*checkpoint.Writer) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := checkpoint.Commit(t.Context(), s, checkpoint.Manifest{ID: id, Run: "r", Task: "library", Tables: tables}, []*checkpoint.Piece{p}); err != nil {
+		t.Fatal(err)
+	}
+	if out, code, err := godwit("checkpoint", "show", dir); code != 0 || strings.Contains(out, "by godwit") {
+		t.Errorf("exit code %d, %v, %s", code, err, out)
+	}
+}
