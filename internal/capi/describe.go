@@ -31,7 +31,11 @@ func names(tables []checkpoint.Table) []string {
 // difference tells how tables differ from what they were. They do.
 func difference(old, now []checkpoint.Table) string {
 	if a, b := names(old), names(now); !slices.Equal(a, b) {
-		return fmt.Sprintf("its tables were %q, and are %q now: make the same, in the same order", a, b)
+		text := fmt.Sprintf("its tables were %q, and are %q now: make the same, in the same order", a, b)
+		if n := min(len(a), len(b)); slices.Equal(a[:n], b[:n]) { // the others may be in another group
+			text += "; and those that were made after the first access to a table again after it, others before"
+		}
+		return text
 	}
 	i := 0
 	for old[i] == now[i] {

@@ -96,7 +96,7 @@ func TestACheckpointIsReadAndBegunFrom(t *testing.T) {
 	}
 	other := slices.Clone(tables)
 	other[1].Rule = "adagrad(lr=0.5)"
-	for want, tables := range map[string][]Table{"its tables were": tables[:1], fmt.Sprintf("table %q was", other[1].Name): other} {
+	for want, tables := range map[string][]Table{"again after it": tables[:1], "in the same order": other[1:], fmt.Sprintf("table %q was", other[1].Name): other} {
 		b, err := json.Marshal(Config{Tables: tables, From: place})
 		must(t, err)
 		if _, err := Open(b); err == nil || !strings.Contains(err.Error(), want) {
