@@ -37,7 +37,7 @@ enum {
 	GODWIT_KEY       = -2,  /* a row does not exist */
 	GODWIT_LENGTH    = -3,  /* a buffer has the wrong length */
 	GODWIT_CLOSED    = -4,  /* cluster, worker or operation: closed, or there never was one */
-	GODWIT_LOST      = -5,  /* another node was lost, has failed, or is waited for in vain */
+	GODWIT_LOST      = -5,  /* another node, or the coordinator, was lost, has failed, or is waited for in vain */
 	GODWIT_MEMORY    = -6,  /* the system has no memory left for rows */
 	GODWIT_BUSY      = -7,  /* another thread uses the worker, or an operation that is under way */
 	GODWIT_CANCELLED = -8,

@@ -24,7 +24,7 @@ const (
 	KeyRange  Code = -2  // a row does not exist
 	Length    Code = -3  // a buffer has the wrong length
 	Closed    Code = -4  // the cluster, worker or operation was closed, or never was
-	Lost      Code = -5  // another node was lost
+	Lost      Code = -5  // another node, or the coordinator, was lost
 	Memory    Code = -6  // the system has no memory left for rows
 	Busy      Code = -7  // another thread uses the worker
 	Cancelled Code = -8  // the operation was cancelled, or its time is over
@@ -51,7 +51,7 @@ func CodeOf(err error) Code {
 		code Code
 	}{
 		{nil, OK}, {errArgument, Argument}, {godwit.ErrSample, Argument}, {godwit.ErrKeyRange, KeyRange}, {errLength, Length}, {godwit.ErrLength, Length}, {errNone, Closed},
-		{godwit.ErrMemory, Memory}, {godwit.ErrPeerLost, Lost}, {coord.ErrFailed, Lost}, {coord.ErrLeft, Lost}, {coord.ErrMissing, Lost}, {ErrBusy, Busy}, {godwit.ErrFull, Full}, {errCancelled, Cancelled}, {context.Canceled, Cancelled},
+		{godwit.ErrMemory, Memory}, {godwit.ErrPeerLost, Lost}, {coord.ErrFailed, Lost}, {coord.ErrLeft, Lost}, {coord.ErrMissing, Lost}, {ErrBusy, Busy}, {godwit.ErrFull, Full}, {errCancelled, Cancelled}, {context.Canceled, Cancelled}, {coord.ErrCoordinator, Lost},
 		{context.DeadlineExceeded, Cancelled}, {godwit.ErrHandle, Closed}, {godwit.ErrClosed, Closed},
 	} {
 		if err == c.is || c.is != nil && errors.Is(err, c.is) {

@@ -1,6 +1,7 @@
 package capi
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	crand "crypto/rand"
@@ -20,6 +21,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/coord/etcd/server"
 )
 
@@ -283,6 +285,22 @@ func TestANodeListensAndIsToldByItsAddresses(t *testing.T) {
 		told, err := m.told(net.JoinHostPort(host, "99"))
 		if told != c.told || (err != nil) != (c.told == "") {
 			t.Errorf("listen %q, advertise %q: others are told %q, %v; want %q", c.listen, c.advertise, told, err, c.told)
+		}
+	}
+}
+
+// Where nobody is reached who coordinates the run, it is lost: nobody cancelled anything, but by Ctrl-C.
+func TestACoordinatorThatIsNotReachedIsLost(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		code Code
+	}{
+		{fmt.Errorf("run: %w: no word", coord.ErrCoordinator), Lost},
+		{fmt.Errorf("etcd: %w: %w", coord.ErrCoordinator, context.DeadlineExceeded), Lost},
+		{fmt.Errorf("etcd: %w: %w", coord.ErrCoordinator, context.Canceled), Cancelled},
+	} {
+		if got := CodeOf(c.err); got != c.code {
+			t.Errorf("%v: code %d, want %d", c.err, got, c.code)
 		}
 	}
 }

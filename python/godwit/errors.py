@@ -22,7 +22,7 @@ class ClosedError(GodwitError):
 
 
 class NodeLostError(GodwitError, ConnectionError):
-    """Another node of the run was lost, which ends the run at all nodes."""
+    """Another node of the run, or who coordinates it, was lost or never came, which ends the run at all nodes."""
 
 
 class OutOfMemoryError(GodwitError, MemoryError):
