@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -148,7 +149,7 @@ type patientWriter struct {
 	block  []byte
 	blocks chan []byte       // to the goroutine of the store
 	said   chan answer[bool] // by it: that it has begun, has written, or, true, that it is over
-	lost   error             // not nil: it is not waited for any more
+	lost   error             // not nil: it is over, or not waited for any more
 }
 
 // hear waits for the store, and reports whether it is over.
@@ -169,7 +170,11 @@ func (w *patientWriter) Write(b []byte) (int, error) {
 	defer w.call.rest()
 	w.block = append(w.block[:0], b...)
 	w.blocks <- w.block
-	if _, err := w.hear(); err != nil {
+	over, err := w.hear()
+	if over && w.lost == nil { // nobody takes further blocks
+		w.lost = cmp.Or(err, io.ErrClosedPipe)
+	}
+	if err = cmp.Or(w.lost, err); err != nil {
 		return 0, err
 	}
 	return len(b), nil

@@ -179,3 +179,39 @@ func TestAStoreThatHeedsNoContextIsNotWaitedForForEver(t *testing.T) {
 		}
 	}
 }
+
+// A leaving store is one whose Create ends although a write of it has not ended.
+type leaving struct {
+	Store
+	ended chan struct{}
+}
+
+func (leaving) String() string { return "leaving" }
+
+func (s leaving) Write([]byte) (int, error) {
+	<-s.ended
+	return 0, errors.New("ended")
+}
+
+func (s leaving) Create(_ context.Context, _ string, write func(io.Writer) error) error {
+	go write(s) //nolint:errcheck // nobody is left to hear of it
+	time.Sleep(time.Second)
+	return errors.New("left")
+}
+
+func TestWhoWritesOnAfterAnErrorIsNotHeldUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := leaving{ended: make(chan struct{})}
+		defer close(s.ended)
+		began := time.Now()
+		err := Patient(s, Patience).Create(t.Context(), "name", func(w io.Writer) error {
+			for range 10 {
+				_, _ = w.Write([]byte("block"))
+			}
+			return nil
+		})
+		if took := time.Since(began); err == nil || err.Error() != "left" || took != time.Second {
+			t.Errorf("%v after %v, want what the store said, when it did", err, took)
+		}
+	})
+}
