@@ -42,7 +42,7 @@ meanwhile:
 	$(MAKE) preempt
 	$(MAKE) arm64
 	$(MAKE) examples
-	$(MAKE) storm STORM=30s
+	$(MAKE) storm STORM=20s
 
 .PHONY: race
 race: ## tests of the concurrent packages under the race detector

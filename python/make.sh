@@ -20,9 +20,9 @@ skip() {
 	exit 0
 }
 
-# need NAMES MODULES installs packages into the tools, unless their modules are there.
+# need NAMES MODULES installs packages into the tools, unless their modules are there. Python compiles what it loads: of torch, a small part.
 need() {
-	"$tools/bin/python" -c "import $2" 2>/dev/null || "$tools/bin/python" -m pip install -q $1 >/dev/null 2>&1
+	"$tools/bin/python" -c "import $2" 2>/dev/null || "$tools/bin/python" -m pip install -q --no-compile $1 >/dev/null 2>&1
 }
 
 [ "$(uname -s)" = Linux ] || skip "the library is built for Linux only"

@@ -8,9 +8,14 @@ import (
 	"context"
 	"strings"
 	"testing"
+
+	"github.com/godwit-ps/godwit/internal/racing"
 )
 
 func TestEachCaseMeasuresAndCloses(t *testing.T) {
+	if racing.Enabled {
+		t.Skip("measures for long what tests of nodes do under the race detector")
+	}
 	r, err := Run(context.Background(), small())
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/racing"
 )
 
 // all returns the keys of a range that a set has.
@@ -84,6 +85,9 @@ func drawn(rng *rand.Rand, keys uint64) []godwit.Key {
 
 // Memory follows the keys that are there, however many there could be.
 func TestAKeySetTakes40BytesAKeyWhereTheyAreFarApartAndABitWhereTheyAreDense(t *testing.T) {
+	if racing.Enabled {
+		t.Skip("measures memory, in one goroutine")
+	}
 	for _, log := range []uint{20, 28, 30, 46, 48} {
 		rng := rand.New(rand.NewPCG(max(*seedFlag, 1), uint64(log)))
 		s := NewKeySet(1 << log)
