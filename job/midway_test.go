@@ -257,3 +257,20 @@ func TestOthersGoOnWithinAnEpoch(t *testing.T) {
 		})
 	}
 }
+
+// All nodes of a run that goes on within an epoch, and is to train no more, end it: none waits for a checkpoint that others do not make.
+func TestNodesThatHaveNothingToTrainBehindTheMiddleOfAnEpochEnd(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "runs")
+	cutMidway(t, tiny(1), dir, 60)
+	spec, err := Resumed(t.Context(), dir+"#1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.Nodes, spec.Options.Epochs, spec.Checkpoint = 2, 1, dir
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	r, err := Local(ctx, "r", spec, NodeConfig{})
+	if err != nil || r.Epochs != 1 || r.End != train.AllEpochs {
+		t.Errorf("a run that goes on at step 60 with no more epochs: %+v, %v", r, err)
+	}
+}

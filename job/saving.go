@@ -86,7 +86,7 @@ func (p *part) rest() {
 func (p *part) wanted(s *train.State) bool {
 	_, best := s.Last()
 	switch b := p.env.Begin; {
-	case b != nil && b.Epochs == s.Epochs && s.End == train.AllEpochs && s.Within() == b.Within():
+	case b != nil && b.Epochs == s.Epochs && s.End == train.AllEpochs:
 		return p.spec.elsewhere() // nothing was trained
 	case p.spec.Temporary && s.End != "" && s.End != train.Stopped:
 		return false // the live model is there
