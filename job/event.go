@@ -157,7 +157,7 @@ type Result struct {
 	// ExportError is why that is not the folder that it should be: the disk was full,
 	// say. The model is in Exported then; if that is empty, it is lost.
 	ExportError string `json:"export_error,omitempty"`
-	// ProfileError is why this node could not write the profile of its training, or not all of it.
+	// ProfileError is why this node, or at the leader any node, could not write the profile of its training, or not all of it.
 	ProfileError string `json:"profile_error,omitempty"`
 	// CheckpointError is why nothing keeps the model, of a run that was to keep it in checkpoints only and was not
 	// interrupted: that of its end could not be written.

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -416,6 +417,9 @@ func (p *part) train(ctx context.Context) (*train.Report, error) {
 		return &train.Report{Epochs: s.Epochs, End: train.AllEpochs}, nil
 	}
 	rep, err := p.profiled(func() (*train.Report, error) { return p.task.Train(ctx, p.env, p.spec.Options, &p.seen) })
+	if err == nil {
+		err = p.profileErrors(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -437,6 +441,16 @@ func (p *part) profiled(train func() (*train.Report, error)) (rep *train.Report,
 		}()
 	}
 	return train()
+}
+
+// profileErrors tells the leader which nodes could not write their profiles. All nodes call it.
+func (p *part) profileErrors(ctx context.Context) error {
+	all, err := p.env.Gather(ctx, "job profile", []byte(p.result.ProfileError))
+	if err == nil && p.cfg.leads {
+		all = slices.DeleteFunc(all, func(text []byte) bool { return len(text) == 0 })
+		p.result.ProfileError = string(bytes.Join(all, []byte("\n")))
+	}
+	return err
 }
 
 // progress turns the events of training into those of the run. All nodes come here at the

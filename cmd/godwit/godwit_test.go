@@ -333,6 +333,23 @@ func TestEveryNodeProcessWritesItsProfile(t *testing.T) {
 	}
 }
 
+// The leader tells that a process which it started could not write its profile. That is no lost node, and the run ends well: it is not begun again.
+func TestAProfileThatANodeProcessCannotWriteIsToldAtTheEnd(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "profile")
+	taken := []string{filepath.Join(dir, "node-0.cpu.pprof"), filepath.Join(dir, "node-1.cpu.pprof")}
+	for _, path := range taken {
+		if err := os.MkdirAll(filepath.Join(path, "else"), 0o777); err != nil { // no file takes its place
+			t.Fatal(err)
+		}
+	}
+	code, out, errs := run(t, with("--nodes", "2", "--quiet", "--profile", dir, "--checkpoint", filepath.Join(t.TempDir(), "runs"))...)
+	told := strings.HasPrefix(errs, "godwit: ") && strings.Contains(errs, taken[0]+":") && strings.Contains(errs, taken[1]+":")
+	if code != 1 || !strings.Contains(out, "MRR") || !told {
+		t.Errorf("exit code %d; stdout has\n%s\nand stderr\n%s", code, out, errs)
+	}
+}
+
 func TestPoliciesAreComparedInOneTable(t *testing.T) {
 	t.Parallel()
 	code, out, errs := run(t, with("--policies", "adaptive,static", "--nodes", "2", "--quiet")...)

@@ -68,6 +68,9 @@ the command that this prints, such as
 			}
 			r, err := job.Join(ctx, j)
 			p.clearIfTerminal()
+			if r != nil && j.Leader != 0 {
+				r.ProfileError = "" // the leader tells of it, and would take a failure of this process for a loss
+			}
 			if err = outcome(r, err); err == nil && p.unread != nil {
 				err = Failed(p.unread)
 			}
