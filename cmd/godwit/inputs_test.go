@@ -146,7 +146,8 @@ func TestInputsHaveAnExitCodeAndWords(t *testing.T) {
 
 		// What is no value of its flag.
 		{"train kge --nodes four", cli.WrongUsage, `--nodes "four": want a whole number` + "\n"},
-		{"train kge -n 99999999999999999999", cli.WrongUsage, `--nodes "99999999999999999999": want a smaller number`},
+		{"train kge -n 99999999999999999999", cli.WrongUsage, `--nodes "99999999999999999999": want a number nearer to 0`},
+		{"train kge -n -99999999999999999999", cli.WrongUsage, `--nodes "-99999999999999999999": want a number nearer to 0`},
 		{"train kge --seed -1", cli.WrongUsage, `--seed "-1": want a whole number, 0 or more`},
 		{"train kge --lr fast", cli.WrongUsage, `--lr "fast": want a number`},
 		{"train kge --ttl 10", cli.WrongUsage, `--ttl "10": want a time with its unit, such as 10s or 5m`},

@@ -114,7 +114,7 @@ func worded(err error) error {
 	case !errors.As(err, &number):
 		return err
 	case errors.Is(number, strconv.ErrRange):
-		want = "a smaller number, which fits into " + kind
+		want = "a number nearer to 0, which fits into " + kind
 	case strings.HasPrefix(kind, "uint"):
 		want = "a whole number, 0 or more"
 	case strings.HasPrefix(kind, "int"):
