@@ -8,9 +8,12 @@ import (
 	"time"
 )
 
-// Patience is how long a store may take for one thing: to begin an object, to take a block, to complete the object. A block has less than a
-// megabyte, and behind the last one a folder or bucket has up to 100 MB under way. [OpenStore] gives up stores that take longer.
+// Patience is how long a store may take for one thing: to begin an object, to take or give up to a
+// megabyte, to complete the object. Behind its last bytes a folder or bucket has up to 100 MB under way. [OpenStore] gives up stores that take longer.
 const Patience = 5 * time.Minute
+
+// piece is how many bytes a store gets, or is asked for, at a time: large objects take long, and nothing is copied whole.
+const piece = 1 << 20
 
 // lastWord is for how long a store is waited for after the context of a call has ended: it removes what is incomplete, and says why.
 const lastWord = time.Second
@@ -162,7 +165,17 @@ func (w *patientWriter) hear() (over bool, err error) {
 	return a.it, w.call.because(a.err)
 }
 
-func (w *patientWriter) Write(b []byte) (int, error) {
+func (w *patientWriter) Write(b []byte) (n int, err error) {
+	for err == nil && n < len(b) {
+		var took int
+		took, err = w.write(b[n:min(n+piece, len(b))])
+		n += took
+	}
+	return n, err
+}
+
+// write is Write of a piece.
+func (w *patientWriter) write(b []byte) (int, error) {
 	if w.lost != nil {
 		return 0, w.lost
 	}
@@ -271,6 +284,7 @@ func (r *patientReader) Read(b []byte) (int, error) {
 	}
 	r.call.run()
 	defer r.call.rest()
+	b = b[:min(piece, len(b))]
 	if cap(r.block) < len(b) {
 		r.block = make([]byte, len(b))
 	}

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -212,6 +213,52 @@ func TestWhoWritesOnAfterAnErrorIsNotHeldUp(t *testing.T) {
 		})
 		if took := time.Since(began); err == nil || err.Error() != "left" || took != time.Second {
 			t.Errorf("%v after %v, want what the store said, when it did", err, took)
+		}
+	})
+}
+
+// A slow store takes a minute for each megabyte, of which it takes and gives as many at once as it is asked to.
+type slow struct {
+	io.Writer
+	io.ReadCloser
+}
+
+func wait(bytes int) { time.Sleep(time.Duration(bytes) * time.Minute >> 20) }
+
+func (s slow) Write(b []byte) (int, error) { wait(len(b)); return s.Writer.Write(b) }
+func (s slow) Read(b []byte) (int, error)  { wait(len(b)); return s.ReadCloser.Read(b) }
+
+type slowStore struct{ Store }
+
+func (s slowStore) Create(ctx context.Context, name string, write func(io.Writer) error) error {
+	return s.Store.Create(ctx, name, func(w io.Writer) error { return write(slow{Writer: w}) })
+}
+
+func (s slowStore) Read(ctx context.Context, name string, off, n int64) (io.ReadCloser, error) {
+	r, err := s.Store.Read(ctx, name, off, n)
+	return slow{ReadCloser: r}, err
+}
+
+// A store that goes on is waited for, however large the objects are that are written and read at once, such as sections.
+func TestALargeObjectTakesLongerThanPatience(t *testing.T) {
+	f, err := OpenFolder(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := bytes.Repeat([]byte("section "), 1<<20)
+	synctest.Test(t, func(t *testing.T) {
+		s := Patient(slowStore{f}, Patience)
+		if err := s.Create(t.Context(), "name", func(w io.Writer) error { _, err := w.Write(want); return err }); err != nil {
+			t.Fatal(err)
+		}
+		r, err := s.Read(t.Context(), "name", 0, int64(len(want)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		got := make([]byte, len(want))
+		if _, err := io.ReadFull(r, got); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%v, and equal: %t", err, bytes.Equal(got, want))
 		}
 	})
 }
