@@ -26,10 +26,18 @@ type Barrier struct {
 // Barrier returns the barrier of a node with so many workers. cross is that of the node's
 // session, which is called with a name, by one goroutine at a time.
 func (r *Run) Barrier(workers int, cross func(ctx context.Context, name string) error) *Barrier {
-	if r.links.Alone() {
-		cross = nil
+	b := &Barrier{host: r.host, gaveUp: make([]*round, workers)}
+	if !r.links.Alone() {
+		b.cross = func(ctx context.Context, name string) error {
+			err := cross(ctx, name)
+			if err != nil && r.session.Err() != nil { // which Watch is about to hear
+				r.over()
+				return r.host.Err()
+			}
+			return err
+		}
 	}
-	return &Barrier{host: r.host, cross: cross, gaveUp: make([]*round, workers)}
+	return b
 }
 
 // A round is one meeting of the workers.

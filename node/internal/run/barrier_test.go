@@ -167,7 +167,7 @@ func TestABarrierEndsWithTheRun(t *testing.T) {
 	go func() { waits <- b.Wait(context.Background(), 0) }()
 	why := errors.New("out of cheese")
 	r.Fail(why)
-	if err := <-waits; !errors.Is(err, why) && !errors.Is(err, coord.ErrFailed) {
+	if err := <-waits; !errors.Is(err, why) {
 		t.Errorf("who waits gets %v, want %v", err, why)
 	}
 	if err := b.Wait(context.Background(), 0); !errors.Is(err, why) {
@@ -185,5 +185,23 @@ func TestABarrierOfANodeThatIsClosedFails(t *testing.T) {
 		if err := b.Wait(context.Background(), 0); !errors.Is(err, godwit.ErrClosed) {
 			t.Fatalf("it returns %v, want %v", err, godwit.ErrClosed)
 		}
+	}
+}
+
+// Who comes to a barrier of a run that is over hears of that as operations do, and the node knows it by then: the session's answer may
+// come before the word that it has ended.
+func TestABarrierOfARunThatIsOverEndsTheRunForTheNode(t *testing.T) {
+	ss := sessions(t, 2)
+	r := runOf(t, ss[0]) // nobody watches the session
+	b := r.Barrier(1, ss[0].Barrier)
+	why := errors.New("out of cheese")
+	ss[1].Fail(why)
+	err := b.Wait(roomtest.Background(t), 0)
+	var who *coord.MemberError
+	if !errors.Is(err, godwit.ErrPeerLost) || !errors.As(err, &who) || who.Member.ID != 1 || !strings.Contains(err.Error(), why.Error()) {
+		t.Errorf("the barrier ended with %v, want that node 1 is lost", err)
+	}
+	if got := r.host.Err(); got == nil || got != err {
+		t.Errorf("after that, the node says %v", got)
 	}
 }

@@ -44,8 +44,11 @@ func (r *Run) Watch() {
 	if r.host.Wait(r.session.Done(), r.host.Stop(), nil) != 0 {
 		return
 	}
-	r.host.Fail(r.host.Lost(r.sessionErr()))
+	r.over()
 }
+
+// over ends the run for this node because the session has ended.
+func (r *Run) over() { r.host.Fail(r.host.Lost(r.sessionErr())) }
 
 // sessionErr is why the session is over, as what operations return.
 func (r *Run) sessionErr() error {
