@@ -3,12 +3,22 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/godwit-ps/godwit/coord/etcd"
 )
+
+// TestMain lets the program of the tests be a node of a storm in processes.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "-node" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
 
 // The seed of a storm that is cut short has not failed.
 func TestAnInterruptIsNoFault(t *testing.T) {
