@@ -2,54 +2,26 @@ package capi
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	crand "crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/coord/etcd/server"
+	"github.com/godwit-ps/godwit/internal/certtest"
 )
 
 // certificates writes a certificate of 127.0.0.1, or of a name where one is given, that signed itself, with its key.
 func certificates(t *testing.T, name string) *TLS {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), crand.Reader)
-	must(t, err)
-	c := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
-	}
-	if name != "" {
-		c.IPAddresses, c.DNSNames = nil, []string{name}
-	}
-	der, err := x509.CreateCertificate(crand.Reader, c, c, &key.PublicKey, key)
-	must(t, err)
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	must(t, err)
-	dir := t.TempDir()
-	write := func(name, kind string, b []byte) string {
-		path := filepath.Join(dir, name)
-		must(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: b}), 0o600))
-		return path
-	}
-	cert := write("cert.pem", "CERTIFICATE", der)
-	return &TLS{Cert: cert, Key: write("key.pem", "PRIVATE KEY", secret), CA: cert, Name: name}
+	own := certtest.SelfSigned(t, name)
+	return &TLS{Cert: own.Cert, Key: own.Key, CA: own.Cert, Name: name}
 }
 
 // runOf opens the clusters of a run's processes, of which each is a Member.
@@ -119,17 +91,7 @@ func TestMembersOfARun(t *testing.T) {
 // speaks checks that a node speaks TLS, and only with who has a certificate, where the run has TLS (files), and else does not.
 func speaks(t *testing.T, addr string, files *TLS) {
 	t.Helper()
-	dial := func(config *tls.Config) error {
-		d := tls.Dialer{NetDialer: &net.Dialer{Timeout: 10 * time.Second}, Config: config}
-		c, err := d.DialContext(t.Context(), "tcp", addr)
-		if err != nil {
-			return err
-		}
-		defer c.Close()
-		must(t, c.SetDeadline(time.Now().Add(10*time.Second)))
-		_, err = c.Read(make([]byte, 1)) // whether a certificate is accepted, is told behind the handshake
-		return err
-	}
+	dial := func(config *tls.Config) error { return certtest.Accepted(t.Context(), addr, config) }
 	if files == nil {
 		if err := dial(&tls.Config{InsecureSkipVerify: true}); err == nil {
 			t.Errorf("a node of a run without TLS speaks it at %s", addr)

@@ -2,15 +2,11 @@ package metrics
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
 	"io"
 	"maps"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -22,6 +18,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/certtest"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/node"
 	"github.com/godwit-ps/godwit/telemetry"
@@ -332,26 +329,14 @@ func TestProfilesLastLongerThanRequests(t *testing.T) {
 
 // With certificates, metrics are served by TLS, and only to who shows one of the same authority.
 func TestMetricsAreServedToHoldersOfACertificate(t *testing.T) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, c, c, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	own, err := x509.ParseCertificate(der)
+	own := certtest.SelfSigned(t, "")
+	loaded, err := tls.LoadX509KeyPair(own.Cert, own.Key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	pool := x509.NewCertPool()
-	pool.AddCert(own)
-	pair := []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}
+	pool.AddCert(loaded.Leaf)
+	pair := []tls.Certificate{loaded}
 	s, err := Serve(wide{}, Config{Addr: ":0", TLS: &tls.Config{Certificates: pair, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert}})
 	if err != nil {
 		t.Fatal(err)
