@@ -27,8 +27,7 @@ run's folder, or one with several runs, of which two can be compared. The page s
 those that do not share the folder send what they do to the first node. It changes nothing.
 
 The printed address has a token in it, without which nothing is shown. Ctrl-C ends it.
-A run shows itself while it lasts with the flag --dashboard of "godwit train" and "godwit demo".
-` + cli.ExitCodes,
+A run shows itself while it lasts with the flag --dashboard of "godwit train" and "godwit demo".`,
 		Example: "  godwit train kge --nodes 4 --trace /tmp/trace\n  godwit dashboard /tmp/trace",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return showRun(cmd, args[0], addr, &tls) },

@@ -386,6 +386,10 @@ func TestAHelpListsExitCodesOnce(t *testing.T) {
 		if strings.Count(help, "Exit codes:") > 1 {
 			t.Errorf("the help of %q has exit codes more than once:\n%s", cmd.CommandPath(), help)
 		}
+		_, codes, _ := strings.Cut(help, "Exit codes:")
+		if codes, _, _ = strings.Cut(codes, "\n\n"); cmd.Flags().Lookup("export") == nil && strings.Contains(codes, "export") {
+			t.Errorf("the exit codes of %q speak of an export, which it does not write:\n%s", cmd.CommandPath(), codes)
+		}
 	})
 	for _, name := range []string{"demo", "explain", "top", "diagnose"} {
 		if _, out, _ := asked(t, "", name, "--help"); !strings.Contains(out, "Exit codes:\n  0 ") || strings.Contains(out, "\n  4 ") != (name == "diagnose") {

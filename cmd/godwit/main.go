@@ -79,6 +79,9 @@ func trainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "train",
 		Short: "Train a model",
+		Long: `Train a model. "godwit train TASK --help" shows the settings of a task.
+
+With --resume and no task, the run of a checkpoint goes on; the other flags are those of its task.`,
 		Example: `  godwit train kge --data fb15k-237 --checkpoint runs/kge
   godwit train --resume runs/kge --nodes 3   # whatever task it was`,
 		DisableFlagParsing: true, // the flags are those of a task

@@ -31,8 +31,7 @@ const ExitCodes = exitCodesTitle + `
   2    wrong usage
   3    another node was lost, failed, or never came; or another run writes its
        checkpoints to the same place
-  130  interrupted: what was trained until then was evaluated and, with --export,
-       exported; after a second interrupt, nothing is kept`
+  130  interrupted`
 
 // exitCodesTitle begins each list of exit codes.
 const exitCodesTitle = "Exit codes:"

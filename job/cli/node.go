@@ -24,7 +24,8 @@ func NodeCommand() *cobra.Command {
 		Short: "Join a run as another node",
 		Long: `Join a run that was begun elsewhere, as another of its nodes. What to train is
 read from etcd, and the data from this machine. The run begins when all its nodes
-are there, and ends everywhere if one is lost.
+are there, and ends everywhere if one is lost. Ctrl-C and SIGTERM here end it in
+order at all nodes, as they do where it was begun.
 
 Begin the run on one machine with the flags --nodes 2 --await, and on another run
 the command that this prints, such as
