@@ -22,8 +22,8 @@
 // # How a run ends
 //
 // All epochs are trained; or somebody asks for an end ([NodeConfig].Stop at any node),
-// then every worker finishes its batch, and the model is evaluated and exported as
-// it is; or a node fails or is lost, then the run ends everywhere, with an error
+// then every worker finishes its batch, and the model is evaluated and exported: as
+// it is, or the best one of those in checkpoints; or a node fails or is lost, then the run ends everywhere, with an error
 // that names the node. Whatever happened, when Local, Lead or Join return,
 // nothing is left running of what they started, processes included.
 package job
