@@ -25,7 +25,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages = append(append(pages, decisions...), "README.md")
+	pages = append(append(pages, decisions...), "README.md", "examples/python/README.md")
 	for _, page := range pages {
 		for _, m := range link.FindAllStringSubmatch(prose(t, page), -1) {
 			if strings.Contains(m[1], "://") {
