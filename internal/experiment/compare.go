@@ -3,6 +3,7 @@ package experiment
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/sampling"
@@ -54,6 +55,11 @@ func (l *Lab) baseline(ctx context.Context, r *Report, exponent float64) (w *wor
 	return w, one, goal, nil
 }
 
+// shared names, beside the policies, one node that has the workers and the cores of all: what so many
+// workers reach that need no message. To a quality it may be less than their number, as each computes with what the others
+// have not changed yet.
+const shared = "shared memory"
+
 func scaling(ctx context.Context, l *Lab, r *Report) error {
 	r.columns = trained
 	w, one, goal, err := l.baseline(ctx, r, l.Exponent)
@@ -61,7 +67,17 @@ func scaling(ctx context.Context, l *Lab, r *Report) error {
 		return err
 	}
 	r.Target = goal
+	names := []string{shared}
 	var trials []trial
+	for _, n := range l.Nodes {
+		if n > 1 {
+			trials = append(trials, trial{work: w, network: nets[0], policy: placement.Adaptive, nodes: n, name: shared, shared: true})
+		}
+	}
+	bounds := len(trials)
+	for _, p := range l.policies() {
+		names = append(names, p.Name())
+	}
 	for _, nw := range nets {
 		for _, p := range l.policies() {
 			for _, n := range l.Nodes {
@@ -75,24 +91,24 @@ func scaling(ctx context.Context, l *Lab, r *Report) error {
 	if err != nil {
 		return err
 	}
-	r.Rows = nil // they come with one node under each policy
+	onOne, rows := rows[:bounds], rows[bounds:] // have no use for a network
+	r.Rows = nil                                // they come with one node under each policy
 	for _, nw := range nets {
+		rows = slices.Concat(onOne, rows)
 		plots := speedups("scaling-"+nw, "over one node, "+nw, "nodes", false)
 		for _, n := range l.Nodes {
 			tick(&plots, fmt.Sprint(n))
 		}
-		for i, p := range l.policies() {
+		for i, name := range names {
 			for _, n := range l.Nodes {
-				var row *Row
-				if n == 1 {
-					same := *one
-					same.Network, same.Policy = nw, p.Name()
-					row = &same
-				} else {
-					row, rows = rows[0], rows[1:]
+				of := one
+				if n > 1 {
+					of, rows = rows[0], rows[1:]
 				}
-				r.Rows = append(r.Rows, row)
-				add(&plots, i, p.Name(), row)
+				row := *of
+				row.Network, row.Policy = nw, name
+				r.Rows = append(r.Rows, &row)
+				add(&plots, i, name, &row)
 			}
 		}
 		r.plots = append(r.plots, plots[:]...)

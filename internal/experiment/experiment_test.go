@@ -56,7 +56,7 @@ func csvOf(t *testing.T, r *Report) string {
 }
 
 func TestEveryExperimentRepeatsBitForBitAndCanBeShown(t *testing.T) {
-	rows := map[string]int{"scaling": 2 * 6 * 2, "techniques": 1 + 2*10, "skew": 2 * 7, "timing": 2 * 6,
+	rows := map[string]int{"scaling": 2 * (1 + 6) * 2, "techniques": 1 + 2*10, "skew": 2 * 7, "timing": 2 * 6,
 		"sampling": 1 + 2*len(sampling.Schemes()), "delay": 2, "sketch": 2 * 2, "filters": 8 + 10 + 7 + 5, "best": 2*(1+7) + 1} // best: of mf also adaptive with the best program
 	labs := map[string]func() Lab{"best": small}
 	for _, name := range Names() {
@@ -136,10 +136,12 @@ func TestOneNodeSendsNothingAndAdaptiveBeatsStaticOnTwo(t *testing.T) {
 	r := run(t, "scaling", l)
 	speed := map[string]float64{}
 	for _, row := range r.Rows {
-		if row.Nodes == 1 {
-			if row.BytesPerAccess != 0 || row.NoMessage != 1 || row.Speedup != 1 {
+		if row.Nodes == 1 || row.Policy == shared {
+			if row.BytesPerAccess != 0 || row.NoMessage != 1 || row.Nodes == 1 && row.Speedup != 1 {
 				t.Errorf("one node: %+v", row)
 			}
+		}
+		if row.Nodes == 1 {
 			continue
 		}
 		if waits := row.NoMessage < 0.9; row.Waiting < 0 || row.Waiting >= 1 || waits && row.Waiting == 0 {
@@ -151,6 +153,11 @@ func TestOneNodeSendsNothingAndAdaptiveBeatsStaticOnTwo(t *testing.T) {
 	}
 	if speed["adaptive"] <= speed["static"] {
 		t.Errorf("speed-ups of two nodes: %v", speed)
+	}
+	for policy, s := range speed {
+		if policy != shared && s >= speed[shared] {
+			t.Errorf("%s is %.3f times as fast on two nodes, and one node with the workers of both %.3f times", policy, s, speed[shared])
+		}
 	}
 }
 

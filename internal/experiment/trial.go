@@ -22,6 +22,7 @@ type trial struct {
 	scheme  string // of sampling, where that is compared
 	setting string // … or of everything
 	ahead   bool   // see [ahead]
+	shared  bool   // the nodes' workers and cores are all on one node
 	enough  func([]entry) bool
 	why     string // it is run, for people
 }
@@ -65,8 +66,12 @@ func (l *Lab) train(ctx context.Context, t trial) (*Row, error) {
 		return nil, err
 	}
 	row := l.row(t)
-	o, err := l.run(ctx, &program{what: t.what(row), work: t.work, nodes: t.nodes, workers: l.Workers, policy: t.policy,
-		epochs: l.Epochs, evaluated: true, enough: t.enough, network: nw, compute: l.Compute(l.Workers), calls: l.Calls,
+	nodes, workers, compute := t.nodes, l.Workers, l.Compute(l.Workers)
+	if t.shared {
+		nodes, workers, compute.Cores = 1, t.nodes*workers, t.nodes*compute.Cores
+	}
+	o, err := l.run(ctx, &program{what: t.what(row), work: t.work, nodes: nodes, workers: workers, policy: t.policy,
+		epochs: l.Epochs, evaluated: true, enough: t.enough, network: nw, compute: compute, calls: l.Calls,
 		ahead: t.ahead, noHints: t.noHints, eager: t.eager})
 	if err != nil {
 		return nil, err
