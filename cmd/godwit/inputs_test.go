@@ -205,7 +205,7 @@ func TestInputsHaveAnExitCodeAndWords(t *testing.T) {
 		// What is doubtful.
 		{"train kge --data odd" + quick, cli.OK, `warning: the first fact of train, "Kopf" "Art" "Ende"`},
 		{"train kge --data odd" + quick, cli.OK, "warning: 2 of 2 facts of test are facts to train, too"},
-		{"train kge --data unseen" + quick, cli.OK, "warning: 2 of 2 facts of test have an entity or a relation that no fact to train has"},
+		{"train kge --quiet --nodes 2 --data unseen" + quick, cli.OK, "warning: 2 of 2 facts of test have an entity or a relation that no fact to train has"},
 		{"train mf --rule adagrad --epochs 1 --rows 200 --columns 100 --cells 5000", cli.OK, "RMSE"},
 		{"train linear --epochs 1 --data heldout.txt", cli.OK, "all 4 examples to test have the label 1: the figures of them say little"},
 	} {

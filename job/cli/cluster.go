@@ -153,7 +153,7 @@ func (c *cluster) once(ctx context.Context, spec job.Spec, p *printer) (*job.Res
 	}
 	p.join = c.joinCommand
 	r, err := c.lead(ctx, spec)
-	p.clearIfTerminal()
+	p.clear()
 	return r, err
 }
 

@@ -51,11 +51,6 @@ func say(w io.Writer, level slog.Level, text string) {
 		fmt.Fprintln(w, text)
 		return
 	}
-	for _, prefix := range []string{"warning: ", "WARNING: "} {
-		if rest, ok := strings.CutPrefix(text, prefix); ok {
-			text, level = rest, slog.LevelWarn
-		}
-	}
 	l.Log(context.Background(), level, strings.TrimSpace(text))
 }
 

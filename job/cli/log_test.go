@@ -11,7 +11,7 @@ func TestMessagesAreLinesOrJSON(t *testing.T) {
 	before := slog.Default()
 	t.Cleanup(func() { slog.SetDefault(before); logger.Store(nil); plainLogger.Store(nil) })
 	var text strings.Builder
-	say(&text, slog.LevelInfo, "warning: the disk is full")
+	(&printer{people: &text}).warn("the disk is full")
 	if text.String() != "warning: the disk is full\n" {
 		t.Errorf("%q", text.String())
 	}
@@ -22,7 +22,7 @@ func TestMessagesAreLinesOrJSON(t *testing.T) {
 	say(nil, slog.LevelInfo, "policy adaptive")
 	logAs("r", 3)
 	logAs("r", 4) // the next run of a command
-	say(nil, slog.LevelInfo, "WARNING: the disk is full")
+	(&printer{people: &text}).warn("the disk is full")
 	slog.Warn("of a package")
 	lines := strings.Split(w.String(), "\n")
 	for i, want := range []string{`"level":"INFO","msg":"policy adaptive"}`, `"level":"WARN","msg":"the disk is full","run":"r","node":4}`, `"level":"WARN","msg":"of a package","run":"r","node":4}`, ""} {

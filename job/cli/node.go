@@ -60,6 +60,9 @@ the command that this prints, such as
 			}
 			j.Coordinator = at
 			p := newPrinter(quiet, asJSON)
+			if j.Leader != 0 {
+				p.people = nil // the leader tells
+			}
 			stop, ctx := interrupts(whatIsKept(j.Export), 0)
 			j.Stop, j.Progress, j.Tick = stop, p.event, p.tick()
 			seen.spread = j.Leader != 0
@@ -68,7 +71,7 @@ the command that this prints, such as
 				j.LeaderGone = endOf(os.Stdin)
 			}
 			r, err := job.Join(ctx, j)
-			p.clearIfTerminal()
+			p.clear()
 			if r != nil && j.Leader != 0 {
 				r.ProfileError = "" // the leader tells of it, and would take a failure of this process for a loss
 			}

@@ -21,6 +21,7 @@ import (
 // a line of JSON each on stdout.
 type printer struct {
 	people   io.Writer // nil: nothing for people
+	quiet    bool      // people hear of warnings only
 	terminal bool      // a line may be written over
 	json     *json.Encoder
 	unread   error                  // why JSON could not be written
@@ -37,10 +38,7 @@ type printer struct {
 }
 
 func newPrinter(quiet, asJSON bool) *printer {
-	p := &printer{people: os.Stderr, unit: "items"}
-	if quiet {
-		p.people = nil
-	}
+	p := &printer{people: os.Stderr, quiet: quiet, unit: "items"}
 	if asJSON {
 		p.json = json.NewEncoder(os.Stdout)
 	}
@@ -96,19 +94,12 @@ func (p *printer) event(e job.Event) {
 	}
 	p.show(e)
 	if err := p.curves.event(e); err != nil {
-		p.clear()
-		complain(slog.LevelWarn, "the learning curve is not written, and the run goes on: %v", err) // also if nothing but errors is to be said
+		p.warn("the learning curve is not written, and the run goes on: %v", err)
 	}
 }
 
 // show shows an event to people.
 func (p *printer) show(e job.Event) {
-	if p.people == nil {
-		if c := e.Checkpoint; c != nil && c.Error != "" && !c.GivenUp {
-			complain(slog.LevelError, notWritten, c.Number, c.Error) // what is to be kept is not, which is an error
-		}
-		return
-	}
 	switch {
 	case e.Waiting != nil:
 		p.line("waiting for %d more nodes; on each of their machines run\n\n  %s\n", e.Waiting.Nodes, p.join(e))
@@ -124,7 +115,7 @@ func (p *printer) show(e job.Event) {
 	case e.Checkpoint != nil:
 		p.checkpoint(e.Checkpoint)
 	case e.Warning != "":
-		p.line("warning: %s", e.Warning)
+		p.warn("%s", e.Warning)
 	case e.Stopping != "":
 		p.line("stopping: %s", e.Stopping)
 	}
@@ -132,16 +123,28 @@ func (p *printer) show(e job.Event) {
 
 // line writes a line that stays.
 func (p *printer) line(format string, args ...any) {
+	if p.people == nil || p.quiet {
+		return
+	}
 	p.clear()
 	say(p.people, slog.LevelInfo, fmt.Sprintf(format, args...))
 }
 
-// say is line, for people only.
-func (p *printer) say(text string) {
-	if p.people != nil {
-		p.line("%s", text)
+// warn is line for what people hear of in any case.
+func (p *printer) warn(format string, args ...any) {
+	if p.people == nil {
+		return
 	}
+	p.clear()
+	text := fmt.Sprintf(format, args...)
+	if logger.Load() == nil {
+		text = "warning: " + text
+	}
+	say(p.people, slog.LevelWarn, text)
 }
+
+// say is line for a text that is no format.
+func (p *printer) say(text string) { p.line("%s", text) }
 
 // clear removes the line that is to be replaced.
 func (p *printer) clear() {
@@ -155,7 +158,7 @@ func (p *printer) start(e job.Event) {
 	p.unit, p.epoch = e.Start.Unit, 0
 	p.line("policy %s: %s", e.Policy, e.Start.Data)
 	for _, d := range e.Start.Warnings {
-		p.line("warning: %s", d)
+		p.warn("%s", d)
 	}
 	if len(e.Start.Nodes) == 1 {
 		p.line("1 node with %d workers", e.Start.Nodes[0].Workers)
@@ -198,11 +201,9 @@ func (p *printer) evaluation(e *job.Evaluation) {
 	}
 	p.line("%s: %s", what, metrics(e.Metrics))
 	for _, w := range e.Warnings {
-		p.line("WARNING: %s", w)
+		p.warn("%s", w)
 	}
 }
-
-const notWritten = "checkpoint %d could not be written, and the run goes on: %s"
 
 func (p *printer) checkpoint(c *job.Checkpoint) {
 	switch {
@@ -210,7 +211,7 @@ func (p *printer) checkpoint(c *job.Checkpoint) {
 		p.line("checkpoint %d is left out: %s", c.Number, c.Error)
 		return
 	case c.Error != "":
-		p.line("WARNING: "+notWritten, c.Number, c.Error)
+		p.warn("checkpoint %d could not be written, and the run goes on: %s", c.Number, c.Error)
 		return
 	}
 	p.line("checkpoint %d %s: %s rows, %s in %.2f s", c.Number, moment(c), count(float64(c.Rows)), size(float64(c.Bytes)), c.Seconds)
@@ -219,15 +220,15 @@ func (p *printer) checkpoint(c *job.Checkpoint) {
 // stopped tells how to go on with a run that was stopped. It has a result if it ended in order.
 func (p *printer) stopped(ctx context.Context, r *job.Result) {
 	late := errors.Is(context.Cause(ctx), errLate)
-	if p.people == nil || !late && (r == nil || !r.Interrupted()) {
+	if !late && (r == nil || !r.Interrupted()) {
 		return
 	}
 	if late {
-		p.line("WARNING: %v: ended before the model was evaluated and exported", errLate)
+		p.warn("%v: ended before the model was evaluated and exported", errLate)
 	}
 	if p.last == nil {
 		if late {
-			p.line("WARNING: no checkpoint was written: nothing is kept")
+			p.warn("no checkpoint was written: nothing is kept")
 		}
 		return
 	}
@@ -236,7 +237,7 @@ func (p *printer) stopped(ctx context.Context, r *job.Result) {
 
 // goOn tells by which command the run can be gone on with, if there is a checkpoint.
 func (p *printer) goOn(flags string) {
-	if p.people != nil && p.last != nil {
+	if p.last != nil {
 		p.line("to go on (checkpoint %d %s):\n\n  %s --resume %s%s\n", p.last.Number, moment(p.last), p.again, Argument(p.last.Place), flags)
 	}
 }
@@ -255,9 +256,8 @@ func Argument(text string) string {
 // lost tells what is left of a run of which a node of another machine was lost.
 func (p *printer) lost(nodes int) {
 	switch {
-	case p.people == nil:
 	case p.last == nil:
-		p.line("WARNING: no checkpoint was written before: nothing is kept")
+		p.warn("no checkpoint was written before: nothing is kept")
 	case nodes == 2:
 		p.goOn(" --nodes 1")
 	default:
@@ -347,11 +347,4 @@ func size(x float64) string {
 		return fmt.Sprintf("%.1f MB", x/1e6)
 	}
 	return fmt.Sprintf("%.2f GB", x/1e9)
-}
-
-// clearIfTerminal leaves the cursor at the start of a line.
-func (p *printer) clearIfTerminal() {
-	if p.people != nil {
-		p.clear()
-	}
 }

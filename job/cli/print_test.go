@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/exec"
 	"strings"
@@ -66,19 +65,30 @@ func TestALostCoordinatorLeavesACommandToGoOn(t *testing.T) {
 	}
 }
 
-// Who wants to hear of nothing but errors hears that a checkpoint is not there, and not that one made way for a later one.
-func TestACheckpointThatCouldNotBeWrittenIsToldToWhoWantsErrorsOnly(t *testing.T) {
-	before := slog.Default()
-	t.Cleanup(func() { slog.SetDefault(before); logger.Store(nil); plainLogger.Store(nil) })
-	var b bytes.Buffer
-	if err := logTo(&b, jsonLog); err != nil {
-		t.Fatal(err)
+// Who wants to hear of nothing but warnings and errors hears of these, and that a checkpoint is not there, but not that one made way for a later one.
+// A process that another one started leaves this to that one.
+func TestTheQuietHearWarnings(t *testing.T) {
+	events := []job.Event{
+		{Start: &job.Start{Data: "3 facts", Warnings: []string{"no fact is held out"}, Nodes: make([]job.Peer, 2)}},
+		{Evaluation: &job.Evaluation{Warnings: []string{"a count is wrong"}}},
+		{Epoch: &job.Epoch{Epoch: 1, Of: 2}},
+		{Checkpoint: &job.Checkpoint{Number: 7, Error: "made way", GivenUp: true}},
+		{Checkpoint: &job.Checkpoint{Number: 8, Error: "the disk is full"}},
+		{Warning: "old checkpoints could not be removed"},
+		{Stopping: "interrupted"},
 	}
-	p := &printer{}
-	p.event(job.Event{Checkpoint: &job.Checkpoint{Number: 7, Error: "made way", GivenUp: true}})
-	p.event(job.Event{Checkpoint: &job.Checkpoint{Number: 8, Error: "the disk is full"}})
-	if s := b.String(); strings.Count(s, "\n") != 1 || !strings.Contains(s, `"level":"ERROR","msg":"checkpoint 8 could not be written, and the run goes on: the disk is full"`) {
-		t.Errorf("it says %s", s)
+	const want = "warning: no fact is held out\nwarning: a count is wrong\n" +
+		"warning: checkpoint 8 could not be written, and the run goes on: the disk is full\nwarning: old checkpoints could not be removed\n" +
+		"warning: no checkpoint was written before: nothing is kept\n"
+	var b bytes.Buffer
+	for _, p := range []*printer{{people: &b, quiet: true}, {}} {
+		for _, e := range events {
+			p.event(e)
+		}
+		p.lost(2)
+	}
+	if b.String() != want {
+		t.Errorf("it says\n%s\nwant\n%s", &b, want)
 	}
 }
 

@@ -191,9 +191,6 @@ func (p *printer) restart(run string, n, of int, s *job.Spec, cause error) {
 		}
 	}
 	p.event(job.Event{Run: run, Policy: s.Policy, Time: time.Now(), Restart: r})
-	if p.people == nil {
-		return
-	}
-	p.line("WARNING: %v", cause)
+	p.warn("%v", cause)
 	p.line("restart %d of at most %d: going on with %d nodes %s; about %s %s that were trained behind it are trained again", n, of, s.Nodes, from, count(float64(r.Again)), p.unit)
 }
