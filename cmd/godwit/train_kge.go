@@ -13,7 +13,7 @@ import (
 func init() { trainTasks = append(trainTasks, kgeTask) }
 
 var kgeLegend = fmt.Sprintf(`MRR and Hits: of the test triples (or of those that a column names), ranked among all
-entities without other known answers (untrained: the MRR before training, of %d triples).`, task.UntrainedTriples)
+entities without other known answers (untrained: the MRR before training, of at most %d triples).`, task.UntrainedTriples)
 
 func kgeTask() cli.Task {
 	s := task.DefaultKGE()

@@ -14,7 +14,7 @@ func init() { trainTasks = append(trainTasks, linearTask) }
 
 var linearLegend = fmt.Sprintf(`accuracy, AUC, log loss (two classes), accuracy, log loss, macro F1 (several), RMSE,
 MAE, R2 (values): of the test examples; sparsity: the share of weights of features seen
-in training that are exactly 0 (untrained: of %d examples).`, task.UntrainedExamples)
+in training that are exactly 0 (untrained: of at most %d examples).`, task.UntrainedExamples)
 
 func linearTask() cli.Task {
 	s := task.DefaultLinear()

@@ -11,7 +11,7 @@ import (
 
 func init() { trainTasks = append(trainTasks, mfTask) }
 
-var mfLegend = fmt.Sprintf(`RMSE: root of the mean squared error of the cells to test (untrained: of %d of
+var mfLegend = fmt.Sprintf(`RMSE: root of the mean squared error of the cells to test (untrained: of at most %d of
 them).`, task.UntrainedCells)
 
 func mfTask() cli.Task {
