@@ -53,7 +53,12 @@ func Load(path string, o Options) (*Set, error) {
 	}
 	if test == "" {
 		s := l.done()
+		cells := len(s.Train)
 		s.HoldOut(o.Test, o.Seed)
+		if o.Test > 0 && len(s.Test) == 0 {
+			return nil, fmt.Errorf("ratings: of the %d cells of %s, none can be held out for the test: a share of %v is %.1f of them, and each row and column keeps one to train; "+
+				"have more cells, a larger share (--hold-out), or a folder with the files train and test", cells, train, o.Test, o.Test*float64(cells))
+		}
 		return s, nil
 	}
 	if l.set.Test, err = l.file(test); err != nil {

@@ -190,6 +190,26 @@ func TestABadLineIsReportedWithFileLineAndReason(t *testing.T) {
 	}
 }
 
+// A share was asked for, so to ask for one would not help.
+func TestAMatrixOfWhichNoCellCanBeHeldOutIsNamed(t *testing.T) {
+	dir := folder(t, map[string]string{"diagonal.csv": "a,x,1\nb,y,2\nc,z,3\n", "square.csv": "a,x,1\na,y,2\nb,x,3\nb,y,4\n"})
+	for _, c := range []struct {
+		name  string
+		share float64
+		says  string // empty: it is read
+	}{
+		{"diagonal.csv", 0.4, "each row and column keeps one to train"},
+		{"square.csv", 0.1, "a share of 0.1 is 0.4 of them"},
+		{"square.csv", 0.3, ""},
+		{"diagonal.csv", 0, ""},
+	} {
+		s, err := Load(filepath.Join(dir, c.name), Options{Test: c.share})
+		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), c.name)) {
+			t.Errorf("%s with %v held out: %+v, error %v", c.name, c.share, s, err)
+		}
+	}
+}
+
 func TestMissingAndDoubleFilesAreNamed(t *testing.T) {
 	const cell = "1\t1\t5\n"
 	const head = "%%MatrixMarket matrix coordinate real general\n"
