@@ -13,8 +13,13 @@ import (
 )
 
 // probe finds out, before anything is waited for, whether the model can be written to
-// Export.
+// Export, and profiles to Profile.
 func (c *NodeConfig) probe(s *Spec) error {
+	if c.Profile != "" {
+		if err := probeProfile(c.Profile); err != nil {
+			return err
+		}
+	}
 	if c.Export == "" {
 		return nil
 	}

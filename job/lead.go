@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -72,6 +73,9 @@ func Lead(ctx context.Context, l Leader) (r *Result, err error) {
 	if l.Coordinator == nil {
 		return nil, errNoCoordinator
 	}
+	if err := l.readable(); err != nil {
+		return nil, err
+	}
 	if err := l.Spec.saveBeside(&l.NodeConfig); err != nil {
 		return nil, err
 	}
@@ -86,6 +90,23 @@ func Lead(ctx context.Context, l Leader) (r *Result, err error) {
 	l.Spec.Join = joinTimeout(&l.Spec, time.Since(begin))
 	l.leads = true
 	return l.lead(ctx, tcp.Network{TLS: t}, begin, loaded)
+}
+
+// readable returns an error if the processes that the leader starts cannot read the data once more, after it.
+func (l *Leader) readable() error {
+	data := cmp.Or(l.Data, l.Spec.Data)
+	if len(l.Command) == 0 || data == "" {
+		return nil
+	}
+	info, err := os.Stat(data)
+	if err != nil {
+		return nil // who reads them says so
+	}
+	own := data == "/dev/stdin" || strings.HasPrefix(data, "/dev/fd/") || strings.HasPrefix(data, "/proc/self/") // what another process has there is another file
+	if !own && (info.Mode().IsRegular() || info.IsDir()) {
+		return nil
+	}
+	return fmt.Errorf("job: the data are read by each node, and %s can be read only once: write them to a file, or train on one node", data)
 }
 
 // registered returns an error if the other nodes cannot know the task of the spec.

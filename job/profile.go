@@ -30,12 +30,22 @@ type profile struct {
 	fraction int // of contended unlocks, as it was before
 }
 
-// startProfile begins a profile in a folder, which it makes. The Go runtime
+// probeProfile makes the folder of profiles, and finds out whether files can be written there.
+func probeProfile(dir string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return fmt.Errorf("job: profile: %w", err)
+	}
+	f, err := atomicfile.Create(filepath.Join(dir, "probe"))
+	if err != nil {
+		return fmt.Errorf("job: profile: %w", err)
+	}
+	f.Abort()
+	return nil
+}
+
+// startProfile begins a profile in a folder, which is there. The Go runtime
 // takes one at a time.
 func startProfile(dir string, self godwit.NodeID) (*profile, error) {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return nil, fmt.Errorf("job: profile: %w", err)
-	}
 	p := &profile{prefix: filepath.Join(dir, fmt.Sprintf("node-%d", self))}
 	var err error
 	if p.cpu, err = atomicfile.Create(p.path("cpu")); err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/telemetry/flight"
+	"github.com/godwit-ps/godwit/train/task"
 )
 
 // holdsProfile checks that a file is a profile: gzip, and what is in it complete.
@@ -54,12 +55,24 @@ func TestAProfileOfTrainingIsWritten(t *testing.T) {
 	}
 }
 
+// unread are settings whose data must not be read.
+type unread struct {
+	*task.KGE
+	t *testing.T
+}
+
+func (u unread) Load(s task.Setup) (task.Task, error) {
+	u.t.Error("the data are read")
+	return u.KGE.Load(s)
+}
+
 func TestAProfileThatCannotBeWrittenIsNamed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Local(timeout(t), "test", tiny(2), NodeConfig{Profile: file})
+	unread := unread{task.DefaultKGE(), t} // it is found out before the data are read
+	_, err := Local(timeout(t), "test", Default(unread), NodeConfig{Profile: file})
 	if err == nil || !strings.Contains(err.Error(), "profile") || !strings.Contains(err.Error(), file) {
 		t.Errorf("the error is %v, want one about the profile in %s", err, file)
 	}

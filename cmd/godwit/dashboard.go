@@ -13,6 +13,7 @@ import (
 	"github.com/godwit-ps/godwit/dashboard"
 	"github.com/godwit-ps/godwit/job"
 	"github.com/godwit-ps/godwit/job/cli"
+	"github.com/godwit-ps/godwit/telemetry/trace"
 )
 
 func dashboardCommand() *cobra.Command {
@@ -64,6 +65,9 @@ func showRun(cmd *cobra.Command, dir, addr string, files *job.TLS) error {
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "%s\n", s.URL())
 	fmt.Fprintln(cmd.ErrOrStderr(), "open it in a browser; Ctrl-C ends it")
+	if _, err := trace.Open(dir); trace.IsEmpty(err) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "no run is there yet: %v; a run that begins there is shown then\n", err)
+	}
 	<-ctx.Done()
 	stop() // another interrupt ends the process at once
 	closing, cancel := context.WithTimeout(context.Background(), closeTimeout)

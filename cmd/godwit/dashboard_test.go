@@ -1,8 +1,13 @@
 package main
 
 import (
+	"os"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
+
+	"github.com/godwit-ps/godwit/job/cli"
 )
 
 func TestTheDashboardIsShownToThisMachineOnly(t *testing.T) {
@@ -23,4 +28,25 @@ func TestTheDashboardIsShownToThisMachineOnly(t *testing.T) {
 			t.Errorf("godwit %s: exit code %d, want %d and %q:\n%s", args, code, want.code, want.says, stderr)
 		}
 	}
+}
+
+// The run may be yet to begin, so a folder without one is no error.
+func TestTheDashboardOfAFolderWithoutARunSaysSo(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(dir+"/else", nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, "dashboard", dir)
+	said := func() bool {
+		out, errs := p.said()
+		return strings.Contains(out, "http://") && strings.Contains(errs, "no run is there yet: trace: there are no segments in "+dir)
+	}
+	for deadline := time.Now().Add(limit); !said(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not say so")
+		}
+	}
+	p.send(syscall.SIGINT)
+	p.exits(cli.OK, limit)
 }

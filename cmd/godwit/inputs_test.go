@@ -186,6 +186,8 @@ func TestInputsHaveAnExitCodeAndWords(t *testing.T) {
 		{"train linear --data amounts.txt --solver blocks", cli.Failure, "blocks train two classes, and the labels are values"},
 		{"train linear --data oneclass.txt", cli.Failure, "the same label: there is nothing to tell apart"},
 		{"train linear --examples 90 --min-count 100", cli.Failure, "stands in 100 of"},
+		{"train kge --nodes 2 --data /dev/stdin" + quick, cli.Failure, "/dev/stdin can be read only once"},
+		{"train kge --nodes 2 --data /dev/null" + quick, cli.Failure, "/dev/null can be read only once"},
 		{"train mf --data nowhere", cli.Failure, "nowhere"},
 		{"train mf --data matrix.csv", cli.Failure, "matrix.csv:3"},
 		{"train mf --data empty --split u1", cli.Failure, "no u1.base"},
