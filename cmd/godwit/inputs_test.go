@@ -35,6 +35,7 @@ func inputFiles(t *testing.T) (dir string) {
 		"amounts.txt":       strings.Repeat("1.5 1:1\n2 2:1\n3 1:1 2:1\n", 20),
 		"oneclass.txt":      strings.Repeat("1 1:1 3:1\n", 40),
 		"heldout.txt":       strings.Repeat("1 1:1\n"+strings.Repeat("1 1:1\n-1 2:1\n-1 3:1\n", 3), 4),
+		"farnumbers.txt":    strings.Repeat("1 1:1\n-1 4294967294:1\n1 1:1 2:1\n", 10),
 		"matrix.csv":        "user,item,rating\n1,1,5\n1,2\n",
 		"short.txt":         "hardly a word\n",
 		"empty/notes.md":    "nothing to train\n",
@@ -209,6 +210,7 @@ func TestInputsHaveAnExitCodeAndWords(t *testing.T) {
 		{"train kge --data odd" + quick, cli.OK, "warning: 2 of 2 facts of test are facts to train, too"},
 		{"train kge --quiet --nodes 2 --data unseen" + quick, cli.OK, "warning: 2 of 2 facts of test have an entity or a relation that no fact to train has"},
 		{"train mf --rule adagrad --epochs 1 --rows 200 --columns 100 --cells 5000", cli.OK, "RMSE"},
+		{"train linear --epochs 1 --data farnumbers.txt", cli.OK, "warning: the numbers of features reach 4294967294, and 3 features are used: an export has a row for each number, and takes 17.2 GB"},
 		{"train linear --epochs 1 --data heldout.txt", cli.OK, "all 4 examples to test have the label 1: the figures of them say little"},
 	} {
 		p := prepare(t, strings.Fields(c.args)...)

@@ -171,8 +171,19 @@ type solver interface {
 	Predict(ctx context.Context, w godwit.Worker, set *libsvm.Set, dst []float32) error
 }
 
-func (t *examplesTask[D]) Warnings() []string { return t.data.Warnings() }
-func (t *examplesTask[D]) Unvalidated() bool  { return t.data.Valid.Len() == 0 }
+func (t *examplesTask[D]) Warnings() []string {
+	warnings := t.data.Warnings()
+	if st := t.data.Train.Stats(); st.Width >= wideFeatures && st.Used < st.Width/16 {
+		warnings = append(warnings, fmt.Sprintf("the numbers of features reach %d, and %d features are used: an export has a row for each number, and takes %.1f GB or more; hash features to fewer numbers (--hash BITS)",
+			st.Width-1, st.Used, 4*float64(st.Width)/1e9))
+	}
+	return warnings
+}
+
+// wideFeatures are numbers of features of which an export takes a gigabyte or more.
+const wideFeatures = 1 << 28
+
+func (t *examplesTask[D]) Unvalidated() bool { return t.data.Valid.Len() == 0 }
 
 func (t *examplesTask[D]) Unit() (string, int64) { return "examples", 1 }
 
