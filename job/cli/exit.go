@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 
@@ -91,7 +92,18 @@ func ExitCode(err error) int {
 // stderr, and ends the process with its exit code.
 func Execute(root *cobra.Command) {
 	root.SetArgs(withAddress(os.Args[1:]))
+	var unwritten error // help, of which cobra returns no error
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(c *cobra.Command, args []string) {
+		out := &failing{w: c.OutOrStdout()}
+		c.SetOut(out)
+		help(c, args)
+		unwritten = out.err
+	})
 	err := root.Execute()
+	if err == nil && unwritten != nil {
+		err = Failed(unwritten)
+	}
 	switch {
 	case err == nil, errors.Is(err, ErrInterrupted), errors.Is(err, ErrFound):
 	case endedAtOnce.Load():
@@ -104,6 +116,19 @@ func Execute(root *cobra.Command) {
 		}
 	}
 	os.Exit(ExitCode(err))
+}
+
+// A failing writer keeps the first error of w, and says nothing of it.
+type failing struct {
+	w   io.Writer
+	err error
+}
+
+func (f *failing) Write(b []byte) (int, error) {
+	if f.err == nil {
+		_, f.err = f.w.Write(b)
+	}
+	return len(b), nil
 }
 
 // outcome is the error of a command that ran a job.

@@ -114,9 +114,7 @@ func (d *Demo) each(ctx context.Context, cmd *cobra.Command, t Task, stop <-chan
 		return nil, Failed(err)
 	}
 	if logger.Load() == nil {
-		if err := legend(cmd.ErrOrStderr(), t.Legend); err != nil {
-			return nil, Failed(err)
-		}
+		legend(cmd.ErrOrStderr(), t.Legend)
 	}
 	return results, nil
 }

@@ -232,10 +232,10 @@ func (t *training) show(cmd *cobra.Command, results []*job.Result) error {
 	if err := table(cmd.OutOrStdout(), results); err != nil || t.quiet {
 		return err
 	}
-	if logger.Load() != nil {
-		return nil
+	if logger.Load() == nil {
+		legend(cmd.ErrOrStderr(), t.Legend)
 	}
-	return legend(cmd.ErrOrStderr(), t.Legend)
+	return nil
 }
 
 // check checks the command line, and returns the policies to
