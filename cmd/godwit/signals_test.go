@@ -27,7 +27,7 @@ func TestTimeoutAndTheTerminalEndARunInOrder(t *testing.T) {
 	for _, x := range []struct {
 		s     syscall.Signal
 		nodes string
-	}{{syscall.SIGTERM, "1"}, {syscall.SIGHUP, "2"}} {
+	}{{syscall.SIGTERM, "1"}, {syscall.SIGHUP, "2"}, {syscall.SIGINT, "1"}} {
 		dir := filepath.Join(t.TempDir(), "embeddings")
 		p := start(t, with("--epochs", "100000", "--nodes", x.nodes, "--json", "--export", dir)...)
 		began := p.until("start", isStart)

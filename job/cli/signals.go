@@ -24,6 +24,10 @@ const termWithin = 22 * time.Second
 // its group, and a terminal that closes signals by the shell and by the kernel.
 const repeatWithin = 2 * time.Second
 
+// doubledWithin is the same of a SIGINT. A Ctrl-C comes twice where a program between, in the same terminal, passes on its own;
+// "timeout -s INT" signals twice, too. A person who presses again takes longer.
+const doubledWithin = 200 * time.Millisecond
+
 // modelKept and modelLost are what an interrupt does to a training run.
 const (
 	modelKept = "the model is evaluated and exported as it is"
@@ -52,7 +56,11 @@ type interruptCount struct {
 
 // count counts a signal that came at a time, and returns whether it is a new interrupt.
 func (c *interruptCount) count(s os.Signal, at time.Time) bool {
-	if c.n > 0 && s != os.Interrupt && at.Sub(c.last) < repeatWithin {
+	same := repeatWithin
+	if s == os.Interrupt {
+		same = doubledWithin
+	}
+	if c.n > 0 && at.Sub(c.last) < same {
 		return false
 	}
 	c.n++

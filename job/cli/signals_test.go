@@ -18,11 +18,11 @@ func TestRepeatedSignalsCountOnce(t *testing.T) {
 		want  bool
 	}
 	for _, presses := range [][]press{
-		{{interrupt, 0, true}, {interrupt, 0, true}, {interrupt, time.Hour, true}},
+		{{interrupt, 0, true}, {interrupt, 0, false}, {interrupt, doubledWithin - 1, false}, {interrupt, 1, true}, {interrupt, time.Hour, true}},
 		{{term, 0, true}, {term, 0, false}, {term, time.Second, false}, {term, time.Second, true}},
 		{{hup, 0, true}, {term, 1999 * time.Millisecond, false}, {hup, time.Millisecond, true}},
-		{{interrupt, 0, true}, {hup, time.Second, false}, {interrupt, 0, true}, {term, time.Second, false}, {term, time.Second, true}},
-		{{term, time.Second, true}, {interrupt, 0, true}},
+		{{interrupt, 0, true}, {hup, doubledWithin, false}, {interrupt, 0, true}, {term, time.Second, false}, {term, time.Second, true}},
+		{{term, time.Second, true}, {interrupt, 0, false}, {interrupt, doubledWithin, true}},
 	} {
 		var c interruptCount
 		at := time.Now()
@@ -48,7 +48,7 @@ func TestASIGTERMEndsARunInTime(t *testing.T) {
 		go watch(new(interruptCount), signals, 10*time.Millisecond, func() { close(stopped) }, cancel)
 		<-stopped
 		if !x.late {
-			time.Sleep(30 * time.Millisecond) // nothing is to happen
+			time.Sleep(doubledWithin + 10*time.Millisecond) // nothing is to happen
 			if ctx.Err() != nil {
 				t.Errorf("%v ends the run: %v", x.s, context.Cause(ctx))
 			}
