@@ -1,7 +1,7 @@
 // Package triples holds knowledge graphs: lists of facts "head, relation, tail"
 // in three splits, as link prediction trains and ranks on them.
 //
-// [LoadWith] reads a graph from one file or the customary folder, [Generate] makes one with
+// [Load] reads a graph from one file or the customary folder, [Generate] makes one with
 // planted structure, [Graph.Write] saves one, and [NewFilter] indexes the known facts for
 // filtered ranking.
 //

@@ -26,7 +26,7 @@ func Example() {
 		}
 	}
 
-	g, err := triples.Load(dir)
+	g, err := triples.Load(dir, triples.Options{})
 	if err != nil {
 		panic(err)
 	}

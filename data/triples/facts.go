@@ -30,10 +30,10 @@ func (n *Names) Entity(name string) (uint32, bool) { i, ok := n.entities[name]; 
 func (n *Names) Relation(name string) (uint32, bool) { i, ok := n.relations[name]; return i, ok }
 
 // LoadFacts reads the facts of a file, or those of all files of a folder (see
-// [LoadWith]), that have only such names, and counts the others.
+// [Load]), that have only such names, and counts the others.
 func LoadFacts(path string, names *Names, o Options) (facts []Triple, others int, err error) {
 	o.Split = nil
-	g, err := LoadWith(path, o)
+	g, err := Load(path, o)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -14,13 +14,10 @@ import (
 	"github.com/godwit-ps/godwit/data/lines"
 )
 
-// Load is [LoadWith] the default options, which hold out nothing of a single file.
-func Load(path string) (*Graph, error) { return LoadWith(path, Options{}) }
-
-// LoadWith reads the graph in a folder or in a file; the package comment describes
+// Load reads the graph in a folder or in a file; the package comment describes
 // them. Files are streamed and each name is held once. Duplicate triples of a folder
 // are kept; [Graph.Stats] counts them.
-func LoadWith(path string, o Options) (*Graph, error) {
+func Load(path string, o Options) (*Graph, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}

@@ -56,7 +56,7 @@ func TestNamesAreNumberedByFirstAppearanceAcrossSplits(t *testing.T) {
 		"train.txt":    "b\tlikes\ta\na\tknows\tc d\n",
 		"valid.txt.gz": zipped(t, "e\tlikes\tb\n"),
 		"test.txt":     "a\thates\te\n",
-	}))
+	}), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestNamesAreNumberedByFirstAppearanceAcrossSplits(t *testing.T) {
 
 func TestVariantsOfTheSameTextGiveTheSameGraph(t *testing.T) {
 	const plain = "a\tr\tb\nb\tr\tc\n"
-	want, err := Load(folder(t, map[string]string{"train.txt": plain}))
+	want, err := Load(folder(t, map[string]string{"train.txt": plain}), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestVariantsOfTheSameTextGiveTheSameGraph(t *testing.T) {
 		"gzip in two members":  {"train.txt.gz": zipped(t, "a\tr\tb\nb\t") + zipped(t, "r\tc\n")},
 		"a mark in every file": {"train.txt": plain, "valid.txt": "\ufeff", "test.txt": "\ufeff"},
 	} {
-		if g, err := Load(folder(t, files)); err != nil {
+		if g, err := Load(folder(t, files), Options{}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if !reflect.DeepEqual(g, want) {
 			t.Errorf("%s: got %+v, want %+v", name, g, want)
@@ -122,7 +122,7 @@ func TestABadLineIsReportedWithFileLineAndReason(t *testing.T) {
 		"gzip called txt":      {"train.txt", z, []string{"train.txt:1:", "NUL"}},
 		"no triples":           {"train.txt", "\n\n", []string{"train.txt", "no facts to train"}},
 	} {
-		_, err := Load(folder(t, map[string]string{c.file: c.text}))
+		_, err := Load(folder(t, map[string]string{c.file: c.text}), Options{})
 		if err == nil {
 			t.Errorf("%s: no error", name)
 			continue
@@ -138,7 +138,7 @@ func TestABadLineIsReportedWithFileLineAndReason(t *testing.T) {
 func TestALongestLineIsRead(t *testing.T) {
 	text := "a\tr\t" + strings.Repeat("x", maxLine-4)
 	for _, end := range []string{"", "\n", "\r\n"} {
-		if _, err := Load(folder(t, map[string]string{"train.txt": text + end})); err != nil {
+		if _, err := Load(folder(t, map[string]string{"train.txt": text + end}), Options{}); err != nil {
 			t.Errorf("with end %q: %v", end, err)
 		}
 	}
@@ -146,22 +146,22 @@ func TestALongestLineIsRead(t *testing.T) {
 
 func TestMissingAndDoubleFilesAreNamed(t *testing.T) {
 	dir := folder(t, map[string]string{"train.txt": "-"})
-	_, err := Load(dir)
+	_, err := Load(dir, Options{})
 	if err == nil || !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "no train.txt in "+dir) {
 		t.Errorf("missing train file: %v", err)
 	}
-	if _, err := Load(filepath.Join(dir, "nothing")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := Load(filepath.Join(dir, "nothing"), Options{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing folder: %v", err)
 	}
 	dir = folder(t, map[string]string{"train.txt": "a\tr\tb\n", "train.txt.gz": zipped(t, "a\tr\tb\n")})
-	if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), "both ") {
+	if _, err := Load(dir, Options{}); err == nil || !strings.Contains(err.Error(), "both ") {
 		t.Errorf("two train files: %v", err)
 	}
 }
 
 func TestColumnsCanComeInAnyOrder(t *testing.T) {
 	dir := folder(t, map[string]string{"train.txt": "r\tb\ta\n"})
-	g, err := LoadWith(dir, Options{Columns: "relation,head,tail"})
+	g, err := Load(dir, Options{Columns: "relation,head,tail"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestColumnsCanComeInAnyOrder(t *testing.T) {
 		t.Errorf("got %+v", g)
 	}
 	for _, bad := range []string{"head", "head,relation", "head,relation,relation", "head,relation,tail,x", ",,", "head relation tail"} {
-		if _, err := LoadWith(dir, Options{Columns: bad}); err == nil {
+		if _, err := Load(dir, Options{Columns: bad}); err == nil {
 			t.Errorf("columns %q were accepted", bad)
 		}
 	}
@@ -180,7 +180,7 @@ func TestStatsCountRepeatsLeaksAndTheUnlearnable(t *testing.T) {
 		"train.txt": "a r b\na r b\nb r a\na r b\n",
 		"valid.txt": "a r b\na r new\n",
 		"test.txt":  "a r new\na other b\na r b\nb r b\n",
-	}))
+	}), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,7 +285,7 @@ func TestRealGraphsHaveTheirPublishedCounts(t *testing.T) {
 	} {
 		dir := data(t, c.name)
 		start := time.Now()
-		g, err := LoadWith(dir, Options{Columns: c.columns})
+		g, err := Load(dir, Options{Columns: c.columns})
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -303,7 +303,7 @@ func TestRealGraphsHaveTheirPublishedCounts(t *testing.T) {
 func TestRealGraphsOfAnotherOrderAreNoticed(t *testing.T) {
 	for _, name := range []string{"kinship", "nations"} {
 		dir := data(t, name)
-		if g, err := Load(dir); err == nil && len(g.Warnings()) == 0 || err != nil && !strings.Contains(err.Error(), "relation,head,tail") {
+		if g, err := Load(dir, Options{}); err == nil && len(g.Warnings()) == 0 || err != nil && !strings.Contains(err.Error(), "relation,head,tail") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -313,7 +313,7 @@ func BenchmarkLoadRealGraph(b *testing.B) {
 	dir := data(b, "fb15k-237")
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Load(dir); err != nil {
+		if _, err := Load(dir, Options{}); err != nil {
 			b.Fatal(err)
 		}
 	}

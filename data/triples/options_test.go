@@ -26,7 +26,7 @@ func TestFilesOfUsersAreRead(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		writeFile(t, dir, name, c.text)
-		g, err := LoadWith(filepath.Join(dir, name), c.o)
+		g, err := Load(filepath.Join(dir, name), c.o)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -51,7 +51,7 @@ func TestBadFieldsOfCSVAreNamed(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		writeFile(t, dir, "facts.csv", text)
-		if _, err := Load(filepath.Join(dir, "facts.csv")); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Load(filepath.Join(dir, "facts.csv"), Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
@@ -70,14 +70,14 @@ func TestColumnsInAnotherOrderAreNoticed(t *testing.T) {
 		}
 		dir := t.TempDir()
 		writeFile(t, dir, "train.txt", b.String())
-		_, err := Load(dir)
+		_, err := Load(dir, Options{})
 		if order == "" && err != nil || order != "" && (err == nil || !strings.Contains(err.Error(), order)) {
 			t.Errorf("columns %q: %v", order, err)
 		}
-		if g, err := LoadWith(dir, Options{Columns: order}); err != nil || len(g.Relations) != 2 || len(g.Entities) != 40 {
+		if g, err := Load(dir, Options{Columns: order}); err != nil || len(g.Relations) != 2 || len(g.Entities) != 40 {
 			t.Errorf("columns %q, as said: %v", order, err)
 		}
-		if _, err := LoadWith(dir, Options{Columns: "head,relation,tail"}); err != nil {
+		if _, err := Load(dir, Options{Columns: "head,relation,tail"}); err != nil {
 			t.Errorf("columns %q, said to be others: %v", order, err) // whoever says so knows
 		}
 	}
@@ -88,7 +88,7 @@ func TestColumnsInAnotherOrderAreNoticed(t *testing.T) {
 	}
 	dir := t.TempDir()
 	writeFile(t, dir, "train.txt", b.String())
-	if g, err := Load(dir); err != nil || !slices.ContainsFunc(g.Warnings(), func(w string) bool { return strings.Contains(w, "70 different relations, and 2 heads") }) {
+	if g, err := Load(dir, Options{}); err != nil || !slices.ContainsFunc(g.Warnings(), func(w string) bool { return strings.Contains(w, "70 different relations, and 2 heads") }) {
 		t.Errorf("many relations: %v", err)
 	}
 }
@@ -105,11 +105,11 @@ func TestOneFileIsSplitByLot(t *testing.T) {
 	writeFile(t, dir, "facts.tsv", b.String())
 	path := filepath.Join(dir, "facts.tsv")
 	o := Options{Split: []float64{0.8, 0.1, 0.1}, Seed: 5}
-	g, err := LoadWith(path, o)
+	g, err := Load(path, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := Load(path)
+	all, err := Load(path, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,23 +125,23 @@ func TestOneFileIsSplitByLot(t *testing.T) {
 	if g.repeated != len(all.Train)-n {
 		t.Errorf("%d facts are said to be there before, want %d", g.repeated, len(all.Train)-n)
 	}
-	again, err := LoadWith(path, o)
+	again, err := Load(path, o)
 	if err != nil || !reflect.DeepEqual(g, again) {
 		t.Errorf("the same seed splits otherwise: %v", err)
 	}
 	o.Seed++
-	if other, err := LoadWith(path, o); err != nil || slices.Equal(other.Test, g.Test) {
+	if other, err := Load(path, o); err != nil || slices.Equal(other.Test, g.Test) {
 		t.Errorf("another seed splits likewise: %v", err)
 	}
 	// What has a file is not split.
 	folder := t.TempDir()
 	writeFile(t, folder, "train.tsv", b.String())
 	writeFile(t, folder, "test.csv", "e1,r1,e1\n")
-	if g, err := LoadWith(folder, o); err != nil || len(g.Train) != 1100 || len(g.Test) != 1 || len(g.Valid) != 0 {
+	if g, err := Load(folder, o); err != nil || len(g.Train) != 1100 || len(g.Test) != 1 || len(g.Valid) != 0 {
 		t.Errorf("a folder with a test: %v", err)
 	}
 	for _, bad := range [][]float64{{0.5, 0.1, 0.1}, {0, 0.5, 0.5}, {1.2, -0.1, -0.1}, {0.5, 0.5}, {math.NaN(), 0, 1}} {
-		if _, err := LoadWith(path, Options{Split: bad}); err == nil || !strings.Contains(err.Error(), "Split") {
+		if _, err := Load(path, Options{Split: bad}); err == nil || !strings.Contains(err.Error(), "Split") {
 			t.Errorf("shares %v: %v", bad, err)
 		}
 	}
@@ -150,7 +150,7 @@ func TestOneFileIsSplitByLot(t *testing.T) {
 func TestBytesThatAreNoTextAreReplacedAndCounted(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, dir, "facts.txt", "caf\xe9\tr\tb\nb\tr\tcaf\xe9\nb\tr\tc\n")
-	g, err := Load(filepath.Join(dir, "facts.txt"))
+	g, err := Load(filepath.Join(dir, "facts.txt"), Options{})
 	if err != nil || !slices.Equal(g.Entities, []string{"caf\ufffd", "b", "c"}) || !strings.Contains(g.Warnings()[0], "2 lines are not valid UTF-8") {
 		t.Errorf("%+v, %v", g, err)
 	}

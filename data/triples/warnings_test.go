@@ -15,7 +15,7 @@ func graphOfTexts(t *testing.T, train, valid, test string) *Graph {
 	for i, text := range []string{train, valid, test} {
 		writeFile(t, dir, splitNames[i]+".txt", text)
 	}
-	g, err := Load(dir)
+	g, err := Load(dir, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestHeadersAreNoFacts(t *testing.T) {
 		dir := t.TempDir()
 		writeFile(t, dir, "train.txt", c.train)
 		writeFile(t, dir, "test.txt", c.test)
-		g, err := LoadWith(dir, Options{Header: c.header})
+		g, err := Load(dir, Options{Header: c.header})
 		if c.want != "" {
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s: %v, want an error with %q", c.what, err, c.want)
@@ -76,7 +76,7 @@ func TestHeadersAreNoFacts(t *testing.T) {
 			t.Errorf("%s: %+v, %v, want %d facts and %d headers", c.what, g, err, c.facts, c.warned)
 		}
 	}
-	if _, err := LoadWith(t.TempDir(), Options{Header: "perhaps"}); err == nil || !strings.Contains(err.Error(), "perhaps") {
+	if _, err := Load(t.TempDir(), Options{Header: "perhaps"}); err == nil || !strings.Contains(err.Error(), "perhaps") {
 		t.Errorf("a header of perhaps: %v", err)
 	}
 }

@@ -19,7 +19,7 @@ func TestAWrittenGraphIsReadBackAlike(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := Load(dir)
+	got, err := Load(dir, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

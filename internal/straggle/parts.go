@@ -33,7 +33,7 @@ func (s *settings) Load(setup task.Setup) (task.Task, error) {
 	if setup.Data != "" {
 		o := s.Files
 		o.Seed = setup.Seed
-		g, err = triples.LoadWith(setup.Data, o)
+		g, err = triples.Load(setup.Data, o)
 	}
 	if err != nil {
 		return nil, err

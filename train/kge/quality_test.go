@@ -107,7 +107,7 @@ func realGraph(t *testing.T, name string) *triples.Graph {
 	if dir == "" {
 		t.Skip("GODWIT_DATA is not set: it names a folder with kge/" + name)
 	}
-	g, err := triples.Load(filepath.Join(dir, "kge", name))
+	g, err := triples.Load(filepath.Join(dir, "kge", name), triples.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

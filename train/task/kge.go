@@ -76,7 +76,7 @@ func (s *KGE) Open() []string {
 	return slices.Concat(open("LR", s.LR), open("InitStd", s.InitStd))
 }
 
-// Load reads a graph (see [triples.LoadWith]), or generates one.
+// Load reads a graph (see [triples.Load]), or generates one.
 func (s *KGE) Load(setup Setup) (Task, error) {
 	scheme, err := sampling.SchemeNamed(s.Sampling)
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *KGE) Load(setup Setup) (Task, error) {
 	if setup.Data == "" {
 		g, err = triples.Generate(s.Graph)
 	} else {
-		g, err = triples.LoadWith(setup.Data, s.files(setup.Seed))
+		g, err = triples.Load(setup.Data, s.files(setup.Seed))
 	}
 	if err != nil {
 		return nil, err
