@@ -7,9 +7,6 @@ import (
 	"github.com/godwit-ps/godwit/data/lines"
 )
 
-// MaxLine bounds a line of a file, in bytes without its end.
-const MaxLine = maxLine
-
 // A Parser reads the features of examples whose label is not known. It belongs to one
 // goroutine.
 type Parser struct{ parse parser }

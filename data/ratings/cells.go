@@ -83,6 +83,3 @@ func Fields(line []byte) (row, col []byte, err error) {
 	}
 	return fields[0], fields[1], nil
 }
-
-// MaxLine bounds a line of a file, in bytes without its end.
-const MaxLine = maxLine

@@ -79,6 +79,3 @@ func Fields(line []byte) (head, relation, tail []byte, err error) {
 	f, err := p.split(line)
 	return f[0], f[1], f[2], err
 }
-
-// MaxLine bounds a line of a file, in bytes without its end.
-const MaxLine = maxLine
