@@ -2,7 +2,7 @@
 // factorization machines train on them: a label and a few features with
 // values, of very many possible ones.
 //
-// [Load] reads a file, a [Scanner] streams one, [Generate] makes examples of a sparse
+// [Load] reads a file, [Generate] makes examples of a sparse
 // model, and [Set.Write] saves them.
 //
 // # The format
@@ -19,8 +19,7 @@
 // Labels are numbers: of classes, or values ([Target]). Two different ones are two classes, such
 // as 1 and -1, 1 and 0, or 2 and 1, of which the smaller one is that of negative examples
 // ([Set].Classes). If one is no whole number, they are values. Otherwise Options.Target says
-// what they are. The examples to train decide for all splits. A [Scanner] that is not told
-// reads 1, and -1 or 0. Values are finite numbers of float32.
+// what they are. The examples to train decide for all splits. Values are finite numbers of float32.
 //
 // A byte order mark at the start, line ends of the form CR LF and a last line
 // without its line end are accepted. A line without anything but spaces and a

@@ -37,16 +37,13 @@ type labels struct {
 	given  []float32 // the classes, if they are given
 	names  []string  // of them
 
-	streamed bool   // of a scanner: 1 and -1 or 0 alone
-	negative string // of a scanner: how it is written, once that is known
-
 	seen     map[float32]bool // different ones, up to MaxClasses+1
 	fraction bool             // one was no whole number
 	third    error            // about the third one, if they are whole numbers
 	large    error            // about the first one that is too large for a class
 }
 
-// labelsOf returns labels by the options, of a whole file.
+// labelsOf returns labels by the options.
 func labelsOf(o Options) (labels, error) {
 	l := labels{target: o.Target, names: o.Classes}
 	if l.target == "" {
@@ -72,7 +69,7 @@ func labelsOf(o Options) (labels, error) {
 	return l, nil
 }
 
-// read returns the number of a class that is given or streamed, else the label itself.
+// read returns the number of a class that is given, else the label itself.
 func (l *labels) read(text []byte) (float32, error) {
 	wide, err := strconv.ParseFloat(view(text), 32)
 	if err != nil || wide-wide != 0 {
@@ -84,28 +81,8 @@ func (l *labels) read(text []byte) (float32, error) {
 		return l.class(x, text)
 	case l.target == ToValues:
 		return x, nil
-	case l.streamed:
-		return l.sign(x, text)
 	}
 	return x, l.note(x, text)
-}
-
-// sign is the class of a scanner.
-func (l *labels) sign(x float32, text []byte) (float32, error) {
-	if x == 1 {
-		return 1, nil
-	}
-	if !isZeroOrMinus(x) {
-		return 0, fmt.Errorf("label %.60q is neither 1 nor -1 or 0: only two classes can be told apart", text)
-	}
-	written := nameOf(x)
-	if l.negative == "" {
-		l.negative = written
-	}
-	if l.negative != written {
-		return 0, fmt.Errorf("label %.60q after %s: negative examples are written either -1 or 0, and only two classes can be told apart", text, l.negative)
-	}
-	return 0, nil
 }
 
 // class is the number of a class that is given.

@@ -25,7 +25,7 @@ type Options struct {
 	// Target says what the labels are; empty means [Auto].
 	Target Target
 	// Classes are the labels of the classes, in their order. Empty: those of the
-	// file, ascending. A [Scanner] for neither classes nor values reads 1 and -1 or 0.
+	// file, ascending.
 	Classes []string
 }
 
@@ -41,9 +41,8 @@ func (o Options) Check() error {
 // maxLine bounds a line, without its line end: some hundred thousand pairs.
 const maxLine = 1 << 22
 
-// A Scanner reads examples one after the other, in the memory of one line. It
-// belongs to one goroutine.
-type Scanner struct {
+// A scanner reads examples one after the other, in the memory of one line.
+type scanner struct {
 	lines *lines.Scanner
 	parse parser
 	label float32
@@ -54,25 +53,12 @@ type Scanner struct {
 	mended int // lines that were not UTF-8
 }
 
-// NewScanner reads from r. Name, of the file, is for errors.
-func NewScanner(name string, r io.Reader, o Options) (*Scanner, error) {
-	if err := o.Check(); err != nil {
-		return nil, err
-	}
-	l, err := labelsOf(o)
-	if err != nil {
-		return nil, err
-	}
-	l.streamed = true
-	return newScanner(lines.New(name, r, maxLine), o, l), nil
+func newScanner(in *lines.Scanner, o Options, l labels) *scanner {
+	return &scanner{lines: in, parse: parser{hashBits: o.HashBits, labels: l}}
 }
 
-func newScanner(in *lines.Scanner, o Options, l labels) *Scanner {
-	return &Scanner{lines: in, parse: parser{hashBits: o.HashBits, labels: l}}
-}
-
-// Scan reads the next example and reports whether there is one.
-func (s *Scanner) Scan() bool {
+// scan reads the next example and reports whether there is one.
+func (s *scanner) scan() bool {
 	for s.err == nil && s.lines.Scan() {
 		text, bad := lines.Mend(s.lines.Text())
 		if bad {
@@ -97,15 +83,15 @@ func (s *Scanner) Scan() bool {
 	return false
 }
 
-// Example returns the example that Scan read: its label, as a [Set] has it, its
-// features, ascending, and their values. The slices are valid until the next Scan.
-func (s *Scanner) Example() (label float32, features []uint32, values []float32) {
+// example returns the example that scan read: its label, as a [Set] has it, its
+// features, ascending, and their values. The slices are valid until the next scan.
+func (s *scanner) example() (label float32, features []uint32, values []float32) {
 	return s.label, s.parse.features, s.parse.values
 }
 
-// Err returns what ended the scan before the end of the file, with file and
+// failure returns what ended the scan before the end of the file, with file and
 // line, or nil.
-func (s *Scanner) Err() error {
+func (s *scanner) failure() error {
 	err := s.err
 	if err == nil {
 		err = s.lines.Err()
@@ -145,13 +131,13 @@ func Read(name string, r io.Reader, o Options) (*Set, error) {
 	return readAll(name, newScanner(lines.New(name, r, maxLine), o, labels), o)
 }
 
-func readAll(name string, s *Scanner, o Options) (*Set, error) {
+func readAll(name string, s *scanner, o Options) (*Set, error) {
 	set := &Set{}
-	for s.Scan() {
-		set.Append(s.Example())
+	for s.scan() {
+		set.Append(s.example())
 	}
-	if s.Err() != nil {
-		return nil, s.Err()
+	if err := s.failure(); err != nil {
+		return nil, err
 	}
 	if set.Len() == 0 {
 		return nil, fmt.Errorf("libsvm: %s holds no examples", name)

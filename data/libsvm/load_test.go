@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/godwit-ps/godwit/data/lines"
 )
 
 func read(t testing.TB, text string, o Options) *Set {
@@ -259,16 +261,17 @@ func TestHashesSpreadOverAllFeatures(t *testing.T) {
 
 func TestScanningAllocatesNothingOnceBuffersHaveGrown(t *testing.T) {
 	line := "1 1:1 7:0.25 3:4\n"
-	s, err := NewScanner("test", strings.NewReader(strings.Repeat(line, 3000)), Options{})
+	l, err := labelsOf(Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	s := newScanner(lines.New("test", strings.NewReader(strings.Repeat(line, 3000)), maxLine), Options{}, l)
 	for range 10 {
-		s.Scan()
+		s.scan()
 	}
 	if n := testing.AllocsPerRun(2000, func() {
-		if !s.Scan() {
-			t.Fatal(s.Err())
+		if !s.scan() {
+			t.Fatal(s.failure())
 		}
 	}); n > 0 {
 		t.Errorf("an example allocates %v times", n)
