@@ -168,21 +168,28 @@ func TestPruneMakesNoFolder(t *testing.T) {
 	}
 }
 
-// The library for other languages says no version in a checkpoint.
-func TestACheckpointOfNoNamedProgramIsShownWithout(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "runs")
+// ofAnotherProgram writes a checkpoint into a folder, as a library does, or a program with a task of its own.
+func ofAnotherProgram(t *testing.T, task string) (dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "runs")
 	s, err := checkpoint.OpenFolder(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tables, id := []checkpoint.Table{{Name: "t", Rows: 1, Dim: 1, Width: 1, Rule: "add", Init: "zero"}}, checkpoint.NewID(1)
-	p, err := checkpoint.Write(t.Context(), s, id, 0, tables, func(*checkpoint.Writer) error { return nil })
+	m := checkpoint.Manifest{ID: checkpoint.NewID(1), Run: "r", Task: task, Tables: []checkpoint.Table{{Name: "t", Rows: 10, Dim: 1, Width: 1, Rule: "add", Init: "zero"}}}
+	p, err := checkpoint.Write(t.Context(), s, m.ID, 0, m.Tables, func(w *checkpoint.Writer) error { return w.Write(0, []uint64{3}, []float32{1}) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := checkpoint.Commit(t.Context(), s, checkpoint.Manifest{ID: id, Run: "r", Task: "library", Tables: tables}, []*checkpoint.Piece{p}); err != nil {
+	if _, err := checkpoint.Commit(t.Context(), s, m, []*checkpoint.Piece{p}); err != nil {
 		t.Fatal(err)
 	}
+	return dir
+}
+
+// The library for other languages says no version in a checkpoint.
+func TestACheckpointOfNoNamedProgramIsShownWithout(t *testing.T) {
+	dir := ofAnotherProgram(t, "library")
 	if out, code, err := godwit("checkpoint", "show", dir); code != 0 || strings.Contains(out, "by godwit") {
 		t.Errorf("exit code %d, %v, %s", code, err, out)
 	}

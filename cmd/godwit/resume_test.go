@@ -13,7 +13,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/godwit-ps/godwit/checkpoint"
 	"github.com/godwit-ps/godwit/job"
 	"github.com/godwit-ps/godwit/job/cli"
 )
@@ -170,19 +169,7 @@ func TestCheckpointsAreModels(t *testing.T) {
 // Other programs write checkpoints, too: those of a library, and those with tasks of their own.
 func TestACheckpointOfAnotherProgramIsRefused(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	store, err := checkpoint.OpenFolder(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := checkpoint.Manifest{ID: checkpoint.NewID(1), Run: "run", Task: "clicks", Tables: []checkpoint.Table{{Name: "ads", Rows: 10, Dim: 1, Width: 1, Rule: "add", Init: "zero"}}}
-	piece, err := checkpoint.Write(t.Context(), store, m.ID, 0, m.Tables, func(w *checkpoint.Writer) error { return w.Write(0, []uint64{3}, []float32{1}) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := checkpoint.Commit(t.Context(), store, m, []*checkpoint.Piece{piece}); err != nil {
-		t.Fatal(err)
-	}
+	dir := ofAnotherProgram(t, "clicks")
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	for _, args := range [][]string{{"train", "--resume", dir}, {"evaluate", dir}, {"checkpoint", "export", dir, filepath.Join(t.TempDir(), "model")}} {
