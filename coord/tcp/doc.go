@@ -7,5 +7,5 @@
 // is over, as it is when any other node dies.
 //
 // Whoever knows the token can join. Connections are encrypted where the server's listener and the
-// nodes ([JoinTLS]) speak TLS.
+// nodes ([Join]) speak TLS.
 package tcp

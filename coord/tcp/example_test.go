@@ -27,7 +27,7 @@ func Example() {
 	for seat := range godwit.NodeID(2) {
 		wg.Go(func() {
 			cfg := coord.Config{Run: "example", Nodes: 2, Addr: fmt.Sprintf("10.0.0.%d:2391", seat)}
-			s, err := tcp.Join(ctx, server.Addr(), "a secret that both know", seat, cfg)
+			s, err := tcp.Join(ctx, nil, server.Addr(), "a secret that both know", seat, cfg)
 			if err != nil {
 				log.Fatal(err)
 			}

@@ -46,13 +46,10 @@ func (e *refusedError) Unwrap() error { return e.is }
 // Join makes this process a node of the run that is coordinated at an address. The TTL is the server's. seat is the id
 // that it is to have; [godwit.NoNode]: any. It returns when all nodes are there, and tries
 // again while nobody serves at the address yet.
-func Join(ctx context.Context, addr, token string, seat godwit.NodeID, cfg coord.Config) (coord.Session, error) {
-	return JoinTLS(ctx, nil, addr, token, seat, cfg)
-}
-
-// JoinTLS is Join at a server whose listener speaks TLS ([tls.NewListener]). The server's certificate is to name the host
+//
+// At a server whose listener speaks TLS ([tls.NewListener]), the server's certificate is to name the host
 // of addr, or the configuration's ServerName. Without a configuration, nil, nothing is encrypted.
-func JoinTLS(ctx context.Context, config *tls.Config, addr, token string, seat godwit.NodeID, cfg coord.Config) (coord.Session, error) {
+func Join(ctx context.Context, config *tls.Config, addr, token string, seat godwit.NodeID, cfg coord.Config) (coord.Session, error) {
 	cfg, err := cfg.Checked()
 	if err != nil {
 		return nil, err

@@ -63,7 +63,7 @@ func TestServerConforms(t *testing.T) {
 				if _, err := cfg.Checked(); err != nil {
 					return nil, err
 				}
-				return Join(ctx, at(cfg), token, godwit.NoNode, cfg)
+				return Join(ctx, nil, at(cfg), token, godwit.NoNode, cfg)
 			},
 			Kill: func(s coord.Session) {
 				_ = s.(*session).conn.Close()
@@ -82,7 +82,7 @@ func joinAll(t *testing.T, s *Server, seats ...godwit.NodeID) []coord.Session {
 	ss, errs := make([]coord.Session, len(seats)), make([]error, len(seats))
 	var wg sync.WaitGroup
 	for i, seat := range seats {
-		wg.Go(func() { ss[i], errs[i] = Join(t.Context(), s.Addr(), token, seat, config(len(seats), i)) })
+		wg.Go(func() { ss[i], errs[i] = Join(t.Context(), nil, s.Addr(), token, seat, config(len(seats), i)) })
 	}
 	wg.Wait()
 	for _, err := range errs {
@@ -110,7 +110,7 @@ func TestSeatsAreThoseThatWereAskedFor(t *testing.T) {
 	again := serve(t, coord.Config{Run: "r", Nodes: 2, TTL: time.Minute})
 	first := make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
-	go func() { _, err := Join(ctx, again.Addr(), token, 1, config(2, 0)); first <- err }()
+	go func() { _, err := Join(ctx, nil, again.Addr(), token, 1, config(2, 0)); first <- err }()
 	for {
 		again.mu.Lock()
 		taken := again.seats[1] != nil
@@ -120,7 +120,7 @@ func TestSeatsAreThoseThatWereAskedFor(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	if _, err := Join(t.Context(), again.Addr(), token, 1, config(2, 1)); err == nil {
+	if _, err := Join(t.Context(), nil, again.Addr(), token, 1, config(2, 1)); err == nil {
 		t.Error("two nodes have one seat")
 	}
 	cancel()
@@ -133,7 +133,7 @@ func TestAWrongTokenIsNotLetIn(t *testing.T) {
 	s := serve(t, coord.Config{Run: "r", Nodes: 1, TTL: time.Minute})
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	if _, err := Join(ctx, s.Addr(), "another token for test", 0, config(1, 0)); err == nil || ctx.Err() != nil {
+	if _, err := Join(ctx, nil, s.Addr(), "another token for test", 0, config(1, 0)); err == nil || ctx.Err() != nil {
 		t.Errorf("%v, %v", err, ctx.Err())
 	}
 	joinAll(t, s, 0)
@@ -154,7 +154,7 @@ func TestAJoinThatIsGivenUpSaysWhy(t *testing.T) {
 		why := errors.New("the user pressed a key")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		ended := make(chan error, 1)
-		go func() { _, err := Join(ctx, ln.Addr().String(), token, 0, config(1, 0)); ended <- err }()
+		go func() { _, err := Join(ctx, nil, ln.Addr().String(), token, 0, config(1, 0)); ended <- err }()
 		if there {
 			c, err := ln.Accept()
 			if err != nil {
@@ -349,7 +349,7 @@ func TestAServerThatEndsRefusesWhoWaits(t *testing.T) {
 	c := config(2, 0)
 	c.Join = time.Hour
 	waits := make(chan error, 1)
-	go func() { _, err := Join(t.Context(), s.Addr(), token, 1, c); waits <- err }()
+	go func() { _, err := Join(t.Context(), nil, s.Addr(), token, 1, c); waits <- err }()
 	for s.members() == 0 {
 		time.Sleep(time.Millisecond)
 	}
@@ -377,7 +377,7 @@ func (s *Server) members() (n int) {
 
 func TestWhoHasTLSAloneIsTold(t *testing.T) {
 	s := serve(t, coord.Config{Run: "r", Nodes: 1, TTL: time.Minute})
-	_, err := JoinTLS(t.Context(), &tls.Config{InsecureSkipVerify: true}, s.Addr(), token, 0, config(1, 0))
+	_, err := Join(t.Context(), &tls.Config{InsecureSkipVerify: true}, s.Addr(), token, 0, config(1, 0))
 	if !errors.Is(err, coord.ErrCoordinator) || !strings.Contains(err.Error(), "only one side has it") {
 		t.Error(err)
 	}
@@ -390,7 +390,7 @@ func TestTheTTLIsTheServers(t *testing.T) {
 	for _, own := range []time.Duration{time.Second, time.Hour} {
 		c := config(1, 0)
 		c.TTL = own
-		m, err := Join(t.Context(), s.Addr(), token, 0, c)
+		m, err := Join(t.Context(), nil, s.Addr(), token, 0, c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -407,7 +407,7 @@ func TestANodeMayWaitForTheOthersForEver(t *testing.T) {
 	s := serve(t, coord.Config{Run: "r", Nodes: 1, TTL: time.Minute})
 	c := config(1, 0)
 	c.Join = math.MaxInt64
-	m, err := Join(t.Context(), s.Addr(), token, 0, c)
+	m, err := Join(t.Context(), nil, s.Addr(), token, 0, c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -93,7 +93,7 @@ func (c *Cluster) join(ctx context.Context, m Member, secure *tls.Config) (end f
 	if len(m.Etcd) > 0 {
 		cfg.Session, err = etcd.Access{Endpoints: m.Etcd, TLS: secure, Token: m.Token}.JoinAs(ctx, godwit.NodeID(m.Rank), run)
 	} else {
-		cfg.Session, err = ctcp.JoinTLS(ctx, secure, m.Coordinator, m.Token, godwit.NodeID(m.Rank), run)
+		cfg.Session, err = ctcp.Join(ctx, secure, m.Coordinator, m.Token, godwit.NodeID(m.Rank), run)
 	}
 	if errors.Is(err, coord.ErrMissing) {
 		err = fmt.Errorf("%w: all ranks have to begin the tables %q (in Python the first access to one does it)", err, names(checkpoint.Tables(cfg.Model)))
