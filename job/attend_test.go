@@ -89,7 +89,7 @@ func TestEveryNodeTracesItsKeys(t *testing.T) {
 	}
 	var made, moves, decided uint64
 	for n := range 2 {
-		err := tr.Events(godwit.NodeID(n), 0, func(e trace.Event) bool {
+		err := tr.Events(godwit.NodeID(n), func(e trace.Event) bool {
 			switch e.Kind {
 			case trace.Created:
 				made++

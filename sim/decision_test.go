@@ -96,7 +96,7 @@ func eventsOf(t *testing.T, dir string, nodes int) (events []trace.Event) {
 		t.Fatal(err)
 	}
 	for n := range nodes {
-		if err := tr.Events(godwit.NodeID(n), 0, func(e trace.Event) bool { events = append(events, e); return true }); err != nil {
+		if err := tr.Events(godwit.NodeID(n), func(e trace.Event) bool { events = append(events, e); return true }); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -117,7 +117,7 @@ func TestRankZeroHasTheRecordsOfAllRanks(t *testing.T) {
 				own, err := trace.Open(dir)
 				must(t, err)
 				count := func(tr *trace.Trace) (events int) {
-					must(t, tr.Events(godwit.NodeID(i), 0, func(trace.Event) bool { events++; return true }))
+					must(t, tr.Events(godwit.NodeID(i), func(trace.Event) bool { events++; return true }))
 					return events
 				}
 				if got, want := count(all), count(own); got == 0 || got > want {

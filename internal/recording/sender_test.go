@@ -179,7 +179,7 @@ func TestWhatAStuckLeaderLacksIsCounted(t *testing.T) {
 			t.Fatal(err)
 		}
 		came, lost := uint64(0), uint64(0)
-		if err := tr.Events(1, 0, func(e trace.Event) bool {
+		if err := tr.Events(1, func(e trace.Event) bool {
 			if e.Kind == trace.Lost {
 				lost += uint64(e.N)
 			} else {
@@ -591,7 +591,7 @@ func FuzzQuestions(f *testing.F) {
 			t.Fatal(err)
 		}
 		for n := range godwit.NodeID(3) {
-			if err := tr.Events(n, 0, func(trace.Event) bool { return true }); err != nil {
+			if err := tr.Events(n, func(trace.Event) bool { return true }); err != nil {
 				t.Error(err)
 			}
 		}

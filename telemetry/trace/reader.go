@@ -131,14 +131,14 @@ func readHeader(path string) (h Header, length int, err error) {
 	return h, len(b), err
 }
 
-// Events calls yield for each event of a node from a time on, in the order in which the node wrote
-// them, until it returns false. Before come events Owns and Replicates, of that time or before: what the
-// node had of keys when the first segment began that is read.
-func (t *Trace) Events(n godwit.NodeID, from int64, yield func(Event) bool) error {
-	return t.each(n, from, func([]byte) bool { return true }, yield)
+// Events calls yield for each event of a node, in the order in which the node wrote
+// them, until it returns false. Before come events Owns and Replicates: what the
+// node had of keys when its first segment began.
+func (t *Trace) Events(n godwit.NodeID, yield func(Event) bool) error {
+	return t.each(n, 0, func([]byte) bool { return true }, yield)
 }
 
-// each is Events of the records that are wanted.
+// each is Events of the records that are wanted, from the last segment on that began at a time or before.
 func (t *Trace) each(n godwit.NodeID, from int64, wanted func([]byte) bool, yield func(Event) bool) error {
 	if int(n) >= len(t.nodes) {
 		return nil

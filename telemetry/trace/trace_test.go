@@ -49,7 +49,7 @@ func all(t testing.TB, dir string, node godwit.NodeID) (events []Event) {
 	t.Helper()
 	tr, err := Open(dir)
 	if err == nil {
-		err = tr.Events(node, 0, func(e Event) bool { events = append(events, e); return true })
+		err = tr.Events(node, func(e Event) bool { events = append(events, e); return true })
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -246,7 +246,7 @@ func (ix *Index) countsOf(tr *trace.Trace, a *Affinity, keys []int32) error {
 	}
 	errs := make([]error, len(a.Nodes))
 	parallel(len(errs), func(n int) {
-		errs[n] = tr.Events(godwit.NodeID(n), 0, func(e trace.Event) bool {
+		errs[n] = tr.Events(godwit.NodeID(n), func(e trace.Event) bool {
 			if k := ix.keys.number(e.Key); k >= 0 && wanted[k] {
 				if c, many, ok := count(&e); ok {
 					a.Nodes[n].Counts[c] += many

@@ -89,7 +89,7 @@ func TestWhatIsRecordedLeadsToTheSameDecision(t *testing.T) {
 		t.Fatal(err)
 	}
 	i := 0
-	if err := read.Events(0, 0, func(e trace.Event) bool {
+	if err := read.Events(0, func(e trace.Event) bool {
 		if err := replay.Check(policy, &e); err != nil {
 			t.Errorf("decision %d: %v", i, err)
 		}

@@ -67,7 +67,7 @@ func tallies(t *testing.T, rows, random uint64) {
 	roomtest.Must(t, to.Close())
 	tr, err := trace.Open(dir)
 	roomtest.Must(t, err)
-	roomtest.Must(t, tr.Events(0, 0, func(e trace.Event) bool {
+	roomtest.Must(t, tr.Events(0, func(e trace.Event) bool {
 		x := got[e.Key]
 		switch e.Kind {
 		case trace.Accessed:
