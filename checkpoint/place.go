@@ -70,23 +70,16 @@ func OpenStore(ctx context.Context, place string) (Store, error) {
 
 // SplitPlace cuts the number of a checkpoint from a place, as in "runs/kge#12"; 0: it has none.
 func SplitPlace(place string) (store string, number uint64, err error) {
-	store, text, found := cutLast(place, "#")
-	if !found {
+	i := strings.LastIndexByte(place, '#')
+	if i < 0 {
 		return place, 0, nil
 	}
+	store, text := place[:i], place[i+1:]
 	number, err = strconv.ParseUint(text, 10, 64)
 	if err != nil || number < 1 || number > maxNumber {
 		return "", 0, fmt.Errorf("checkpoint: %q is no number of a checkpoint: want a place such as runs/kge#12", text)
 	}
 	return store, number, nil
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	i := strings.LastIndex(s, sep)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+len(sep):], true
 }
 
 // OpenPlace opens a checkpoint by its place, with its number or without: then it is the last one.

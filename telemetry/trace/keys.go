@@ -103,11 +103,11 @@ func parseCount(text string) (uint64, error) {
 
 // parseRow reads a key's number, or a table and a row's number.
 func parseRow(text string) (table string, n uint64, named bool, err error) {
-	table, row, named := cutLast(text, ':')
-	if n, err = strconv.ParseUint(row, 10, 48); err != nil {
+	i := strings.LastIndexByte(text, ':')
+	if n, err = strconv.ParseUint(text[i+1:], 10, 48); err != nil {
 		err = fmt.Errorf("trace: key %q: want its number, or table:row with the row's number", text)
 	}
-	return table, n, named, err
+	return text[:max(i, 0)], n, i >= 0, err
 }
 
 // ParseKey reads a key: its number, or table:row.
@@ -132,14 +132,6 @@ func ParseKey(text string, tables []Table) (godwit.Key, error) {
 		return 0, fmt.Errorf("trace: key %q: there is no table %q; there are %s", text, name, strings.Join(have, ", "))
 	}
 	return 0, fmt.Errorf("trace: key %q: the model has no key of that number", text)
-}
-
-func cutLast(s string, sep byte) (before, after string, ok bool) {
-	i := strings.LastIndexByte(s, sep)
-	if i < 0 {
-		return "", s, false
-	}
-	return s[:i], s[i+1:], true
 }
 
 // Has reports whether a key is traced.
