@@ -42,13 +42,11 @@ type Worker struct {
 
 // An op is an operation that had not ended when its call returned.
 type op struct {
-	what   string
 	handle godwit.Handle           // of the node's; 0: a goroutine makes the call
 	done   chan struct{}           // closed when the goroutine has ended
 	cancel context.CancelCauseFunc // of the goroutine
 	err    error                   // of the goroutine
 	end    func()                  // what is left to do when it has succeeded; nil: nothing
-	keys   []godwit.Key            // which the node reads until then
 }
 
 // Flags of a push.
@@ -507,7 +505,7 @@ func (w *Worker) issue(what string, keys []godwit.Key, wait time.Duration, end f
 		return 0, nil
 	}
 	w.keys = nil // the operation's now
-	o := &op{what: what, handle: h, end: end, keys: keys}
+	o := &op{handle: h, end: end}
 	over, err := w.await(o, wait)
 	if over {
 		return 0, err
@@ -557,7 +555,7 @@ func (w *Worker) find(id uint64) (*op, error) {
 // beside has a goroutine make a call. The caller is in the worker, which the goroutine leaves.
 func (w *Worker) beside(what string, wait time.Duration, end func(), call func(context.Context) error) (uint64, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	o := &op{what: what, done: make(chan struct{}), cancel: cancel, end: end}
+	o := &op{done: make(chan struct{}), cancel: cancel, end: end}
 	w.aside.Store(o)
 	go func() {
 		defer func() {
