@@ -79,7 +79,7 @@ type Sent struct {
 }
 
 // Waste says what the adaptation of a node was good for, measured on a sample: one of
-// SampledOf keys, the same at all nodes, but every event and access of these.
+// 256 keys, the same at all nodes, but every event and access of these.
 type Waste struct {
 	Accesses uint64 // by workers
 
@@ -90,9 +90,6 @@ type Waste struct {
 	Age                  Histogram // µs since the refresh before, of replicas that were refreshed
 	AgeClocks            Histogram // … in clocks of the worker that is furthest
 }
-
-// SampledOf is how many keys there are for each of the sample that [Waste] is measured on.
-const SampledOf = 256
 
 // A Histogram counts values by their order of magnitude: Of[i] those below 2^i that are in no
 // element before. The last element counts all that are larger.

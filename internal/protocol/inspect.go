@@ -13,7 +13,6 @@ import (
 type Holding struct {
 	State   string // "absent", "owner", "tentative", "frozen", "replica" or "placeholder"
 	Epoch   godwit.Epoch
-	Version godwit.Version
 	Row     []float32 // value and state; nil if absent
 	Holders []godwit.NodeID
 	Wanted  bool // by an active intent of this node, or because it learned that it uses the key
@@ -31,7 +30,7 @@ func (s *Shard) Holding(k godwit.Key) (x Holding) {
 		return Holding{State: absent.String()}
 	}
 	h := s.st.Header(ref)
-	x = Holding{State: stateOf(h).role(), Epoch: h.Epoch, Version: h.Version, Row: s.st.Floats(ref)}
+	x = Holding{State: stateOf(h).role(), Epoch: h.Epoch, Row: s.st.Floats(ref)}
 	x.Idle = s.Idle(k)
 	x.Wanted = s.wants(h) > 0 && !x.Idle
 	x.Wished = s.wants(h) == 1 && s.learner.Has(k)

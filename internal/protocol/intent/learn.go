@@ -140,9 +140,6 @@ func (m *Miss) Advice() Advice {
 	return Stay
 }
 
-// Due returns which cost of accesses earns a copy.
-func (m *Miss) Due() uint32 { return copyCost << m.Patience }
-
 // count adds accesses that were noticed as one.
 func (t *trace) count(push bool, times, cost uint32) {
 	if push {
