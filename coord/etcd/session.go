@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -25,13 +24,10 @@ type session struct {
 func newSession(n *node, self godwit.NodeID, sealed *ledger.Roster, w *watcher, seen []*clientv3.Event) *session {
 	s := &session{node: n}
 	n.seen.Store(w.rev - 1)
-	s.Ledger = ledger.New(self, sealed.Members(), sealed.Secret(), s.publish)
+	s.Ledger = ledger.New(self, sealed.Members(), sealed.Secret(), n.lease.ttl, s.publish)
 	n.work.Go(func() { s.follow(w, seen) })
 	return s
 }
-
-// Lease implements coord.Session.
-func (s *session) Lease() time.Duration { return s.lease.ttl }
 
 // follow applies all events in their order until the life of the node ends.
 func (s *session) follow(w *watcher, evs []*clientv3.Event) {
@@ -78,11 +74,6 @@ func (s *session) apply(ev *clientv3.Event) {
 
 // publish implements ledger.Publish. It ends with the node's life at the latest.
 func (s *session) publish(ctx context.Context, w ledger.Message) error {
-	if w.Kind == ledger.Fail || w.Kind == ledger.Partition {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, s.lease.ttl)
-		defer cancel()
-	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(s.life, func() { cancel(s.cause()) })()

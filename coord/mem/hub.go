@@ -158,7 +158,7 @@ func (h *Hub) sealLocked(members []coord.Member) {
 	h.run = make([]*session, len(members))
 	for id, a := range h.waiting {
 		s := &session{hub: h}
-		s.Ledger = ledger.New(godwit.NodeID(id), members, a.roster.Secret(), s.publish)
+		s.Ledger = ledger.New(godwit.NodeID(id), members, a.roster.Secret(), h.cfg.TTL, s.publish)
 		h.run[id] = s
 		a.session = s
 		close(a.ready)

@@ -3,7 +3,6 @@ package mem
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord/internal/ledger"
@@ -14,9 +13,6 @@ type session struct {
 	*ledger.Ledger
 	hub *Hub
 }
-
-// Lease implements coord.Session.
-func (s *session) Lease() time.Duration { return s.hub.cfg.TTL }
 
 // errNotMember is returned to a killed or closed member that publishes.
 var errNotMember = errors.New("the node is no member of the run any more")

@@ -203,7 +203,7 @@ func (s *session) begin(k kind, self godwit.NodeID, payload []byte) error {
 			reg.Incarnation = all.Incarnations[id]
 			r.Put(godwit.NodeID(id), reg)
 		}
-		s.Ledger = ledger.New(self, r.Members(), r.Secret(), s.publish)
+		s.Ledger = ledger.New(self, r.Members(), r.Secret(), s.cfg.TTL, s.publish)
 		return nil
 	}
 	return fmt.Errorf("a frame of kind %d", k)
@@ -216,9 +216,6 @@ func (s *session) server() string {
 	}
 	return fmt.Sprintf("%v, which serves it", s.Members()[s.home])
 }
-
-// Lease implements coord.Session.
-func (s *session) Lease() time.Duration { return s.cfg.TTL }
 
 // follow applies what the server sends, until the connection ends.
 func (s *session) follow() {
@@ -259,11 +256,6 @@ func (s *session) back() {
 
 // publish implements ledger.Publish.
 func (s *session) publish(ctx context.Context, m ledger.Message) error {
-	if m.Kind == ledger.Fail || m.Kind == ledger.Partition {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, s.cfg.TTL)
-		defer cancel()
-	}
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}

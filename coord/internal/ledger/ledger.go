@@ -4,7 +4,7 @@
 //
 // A [Ledger] is a function of the messages of all nodes in the one order that the
 // coordinator gives them ([Ledger.Apply], [Ledger.Lost]); it knows nothing of
-// how they travel, and it has no goroutine and no timer. A [Roster] is what
+// how they travel, and it has no goroutine. A [Roster] is what
 // stands before it, until all nodes have arrived.
 package ledger
 
@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
@@ -32,6 +33,7 @@ type Ledger struct {
 	self     godwit.NodeID
 	members  []coord.Member
 	secret   []byte
+	lease    time.Duration
 	publish  Publish
 	stopping chan struct{}
 	done     chan struct{}
@@ -46,12 +48,14 @@ type Ledger struct {
 }
 
 // New returns the state of node self of a run that was just sealed. Members and
-// secret are those of the roster at the seal.
-func New(self godwit.NodeID, members []coord.Member, secret []byte, publish Publish) *Ledger {
+// secret are those of the roster at the seal. lease is after how long without a sign of
+// life the coordinator takes the node for lost.
+func New(self godwit.NodeID, members []coord.Member, secret []byte, lease time.Duration, publish Publish) *Ledger {
 	return &Ledger{
 		self:        self,
 		members:     members,
 		secret:      secret,
+		lease:       lease,
 		publish:     publish,
 		stopping:    make(chan struct{}),
 		done:        make(chan struct{}),
@@ -70,6 +74,9 @@ func (l *Ledger) Members() []coord.Member { return slices.Clone(l.members) }
 
 // Secret implements coord.Session.
 func (l *Ledger) Secret() []byte { return slices.Clone(l.secret) }
+
+// Lease implements coord.Session.
+func (l *Ledger) Lease() time.Duration { return l.lease }
 
 // Stopping implements coord.Session.
 func (l *Ledger) Stopping() <-chan struct{} { return l.stopping }
@@ -190,7 +197,9 @@ func (l *Ledger) Fail(err error) {
 	// and not the text of it that comes back.
 	l.End(err)
 	// If the others cannot be told, they will see this node's lease expire.
-	_ = l.publish(context.Background(), m)
+	ctx, cancel := context.WithTimeout(context.Background(), l.lease)
+	defer cancel()
+	_ = l.publish(ctx, m)
 }
 
 // told returns the error of what a member says of a failure: of its own, or of a member that it has lost.

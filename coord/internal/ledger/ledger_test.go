@@ -27,7 +27,7 @@ func membersOf(n int) []coord.Member {
 func mute(ctx context.Context, _ Message) error { return nil }
 
 func TestArrivalsThatCannotBeHaveNoEffect(t *testing.T) {
-	l := New(0, membersOf(2), nil, mute)
+	l := New(0, membersOf(2), nil, time.Second, mute)
 	at := Message{Kind: Barrier, Name: "b", Gen: 1}
 	l.Apply(7, at)                   // no member
 	l.Lost(7, "no member")           //
@@ -51,7 +51,7 @@ func TestArrivalsThatCannotBeHaveNoEffect(t *testing.T) {
 }
 
 func TestANodeMayBeOneBarrierAhead(t *testing.T) {
-	l := New(0, membersOf(2), nil, mute)
+	l := New(0, membersOf(2), nil, time.Second, mute)
 	for gen := range uint64(3) {
 		l.Apply(0, Message{Kind: Barrier, Name: "b", Gen: gen + 1})
 		l.Apply(1, Message{Kind: Barrier, Name: "b", Gen: gen + 1})
@@ -65,7 +65,7 @@ func TestANodeMayBeOneBarrierAhead(t *testing.T) {
 
 func TestAPublishThatFailsNamesWhoIsMissing(t *testing.T) {
 	cause := errors.New("no way")
-	l := New(0, membersOf(20), nil, func(context.Context, Message) error { return cause })
+	l := New(0, membersOf(20), nil, time.Second, func(context.Context, Message) error { return cause })
 	err := l.Barrier(t.Context(), "b")
 	if !errors.Is(err, cause) || !strings.Contains(err.Error(), "node 7 (host7:1) and 12 more did not arrive") {
 		t.Errorf("got %v", err)
@@ -78,7 +78,7 @@ func TestAPublishThatFailsNamesWhoIsMissing(t *testing.T) {
 func TestALostNodeIsNotTakenForOneThatLeft(t *testing.T) {
 	for range 100 { // of two channels that are ready, select takes any
 		var l *Ledger
-		l = New(0, membersOf(2), nil, func(_ context.Context, w Message) error {
+		l = New(0, membersOf(2), nil, time.Second, func(_ context.Context, w Message) error {
 			l.Lost(1, "gone dark")
 			l.Apply(0, w)
 			return nil
@@ -103,7 +103,7 @@ func TestAllLedgersTellTheSameStory(t *testing.T) {
 		const n = 4
 		var ls []*Ledger
 		for i := range n {
-			ls = append(ls, New(godwit.NodeID(i), membersOf(n), nil, mute))
+			ls = append(ls, New(godwit.NodeID(i), membersOf(n), nil, time.Second, mute))
 		}
 		for range 30 {
 			from := godwit.NodeID(r.IntN(n))
