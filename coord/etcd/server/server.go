@@ -84,11 +84,11 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("it does not serve after %v", startTime))
 	defer cancel()
 	var s *Server
-	err := waitFor(ctx, lastWord, func() (err error) {
+	answered, err := waitFor(ctx, lastWord, func() (err error) {
 		s, err = start(ctx, cfg)
 		return err
 	})
-	if _, unanswered := err.(*unansweredError); unanswered {
+	if !answered {
 		return nil, fmt.Errorf("coord: embedded etcd on %s: not ready: %w: %s", cmp.Or(cfg.Listen, anyPort), context.Cause(ctx), slow(cmp.Or(cfg.Dir, os.TempDir())))
 	}
 	if err != nil {
@@ -102,25 +102,21 @@ func slow(dir string) string {
 	return fmt.Sprintf("its data are in %s, which has to be on a disk that answers (TMPDIR says where temporary data are)", dir)
 }
 
-// An unansweredError is that something is not waited for any more.
-type unansweredError struct{}
-
-func (*unansweredError) Error() string { return "no answer" }
-
-// waitFor does something, and waits for it until a context has ended, and a little longer. It is not waited for then, and the error is an *unansweredError.
-func waitFor(ctx context.Context, longer time.Duration, do func() error) error {
+// waitFor does something, and waits for it until a context has ended, and a little longer. It reports whether it was done by then: else it goes on, and
+// is not waited for.
+func waitFor(ctx context.Context, longer time.Duration, do func() error) (answered bool, err error) {
 	done := make(chan error, 1)
 	go func() { done <- do() }()
 	select {
-	case err := <-done:
-		return err
+	case err = <-done:
+		return true, err
 	case <-ctx.Done():
 	}
 	select {
-	case err := <-done:
-		return err
+	case err = <-done:
+		return true, err
 	case <-time.After(longer):
-		return &unansweredError{}
+		return false, nil
 	}
 }
 
@@ -251,8 +247,8 @@ func (s *Server) Token() string { return s.token }
 func (s *Server) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
-	err := waitFor(ctx, 0, s.close)
-	if _, unanswered := err.(*unansweredError); unanswered {
+	answered, err := waitFor(ctx, 0, s.close)
+	if !answered {
 		return fmt.Errorf("coord: embedded etcd: it has not ended %v after it was told to: %s", closeTime, slow(s.dir))
 	}
 	return err
