@@ -290,7 +290,7 @@ func TestCellsOfAFileAreEvaluatedAndPredicted(t *testing.T) {
 func heldOut(t *testing.T, spec Spec, set *libsvm.Set) (held *libsvm.Set, answers [][]string, want Metrics) {
 	t.Helper()
 	spec.Data = filepath.Join(t.TempDir(), "examples")
-	rest, held := set.Split(1, 5)
+	rest, held := set.Split(5)
 	if err := errors.Join(rest.Write(spec.Data), held.Write(spec.Data+".t")); err != nil {
 		t.Fatal(err)
 	}

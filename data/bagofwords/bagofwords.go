@@ -35,12 +35,12 @@ func (s *Set) Append(words []int32) {
 	s.Starts = append(s.Starts, len(s.Words))
 }
 
-// Split divides the documents into two sets with the same vocabulary: document i goes to
-// the second set if i mod of is below part.
-func (s *Set) Split(part, of int) (rest, held *Set) {
+// Split divides the documents into two sets with the same vocabulary: every nth document, the
+// first one first, goes to the second set.
+func (s *Set) Split(n int) (rest, held *Set) {
 	rest, held = &Set{Names: s.Names}, &Set{Names: s.Names}
 	for i := range s.Len() {
-		if i%of < part {
+		if i%n == 0 {
 			held.Append(s.Doc(i))
 		} else {
 			rest.Append(s.Doc(i))

@@ -148,7 +148,7 @@ func TestASplitDealsEveryDocumentOnce(t *testing.T) {
 	for _, d := range [][]int32{{0}, {1, 1}, {}, {2}} {
 		set.Append(d)
 	}
-	rest, held := set.Split(1, 3)
+	rest, held := set.Split(3)
 	if !reflect.DeepEqual(held.Words, []int32{0, 2}) || !reflect.DeepEqual(rest.Words, []int32{1, 1}) || rest.Len() != 2 {
 		t.Errorf("rest %+v, held %+v", rest, held)
 	}

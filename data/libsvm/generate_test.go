@@ -180,7 +180,7 @@ func TestWrittenExamplesAreReadAgain(t *testing.T) {
 
 func TestASplitDealsEveryExampleOnce(t *testing.T) {
 	set := read(t, "1 1:1\n0 2:1\n1 3:1\n0 4:1\n1 9:1\n", Options{})
-	rest, held := set.Split(1, 4)
+	rest, held := set.Split(4)
 	if !reflect.DeepEqual(held.Features, []uint32{1, 9}) || !reflect.DeepEqual(rest.Features, []uint32{2, 3, 4}) {
 		t.Errorf("held are %v, the rest %v", held.Features, rest.Features)
 	}

@@ -49,13 +49,13 @@ func (s *Set) Append(label float32, features []uint32, values []float32) {
 	}
 }
 
-// Split divides the examples into two sets: example i goes to the second set if i mod of
-// is below part. Both have the width of s.
-func (s *Set) Split(part, of int) (rest, held *Set) {
+// Split divides the examples into two sets: every nth example, the first one first, goes to the
+// second set. Both have the width of s.
+func (s *Set) Split(n int) (rest, held *Set) {
 	rest, held = &Set{Classes: s.Classes}, &Set{Classes: s.Classes}
 	for i := range s.Len() {
 		to := rest
-		if i%of < part {
+		if i%n == 0 {
 			to = held
 		}
 		to.Append(s.Row(i))

@@ -92,7 +92,7 @@ func (s *Splits) HoldOut(share Share) {
 		switch {
 		case *x.set != nil:
 		case x.n > 0:
-			s.Train, *x.set = s.Train.Split(1, x.n)
+			s.Train, *x.set = s.Train.Split(x.n)
 		default:
 			*x.set = &Set{Classes: s.Train.Classes}
 		}

@@ -22,7 +22,7 @@ func BenchmarkStep(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			docs, held := all.Split(1, 10)
+			docs, held := all.Split(10)
 			cfg := DefaultConfig()
 			cfg.Topics = topics
 			task, err := New(cfg, docs, held)

@@ -19,7 +19,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	docs, held := all.Split(1, 10)
+	docs, held := all.Split(10)
 	cfg := lda.DefaultConfig()
 	cfg.Topics, cfg.Batch = 5, 500
 	task, err := lda.New(cfg, docs, held)

@@ -28,7 +28,7 @@ func generated(t testing.TB) (docs, held *bagofwords.Set, topics [][]int32) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	docs, held = set.Split(1, 10)
+	docs, held = set.Split(10)
 	return docs, held, topics
 }
 

@@ -23,7 +23,7 @@ func TestNovelsHaveTopics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	docs, held := all.Split(1, 50)
+	docs, held := all.Split(50)
 	task, err := New(DefaultConfig(), docs, held)
 	if err != nil {
 		t.Fatal(err)

@@ -66,7 +66,7 @@ func (s *LDA) Load(setup Setup) (Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	docs, held := all.Split(1, s.Held)
+	docs, held := all.Split(s.Held)
 	if docs.Len() == 0 {
 		return nil, fmt.Errorf("lda: the text is one document, of %d words, and it is held out: give more text, or make shorter documents (--length, --document line)", len(held.Words))
 	}
