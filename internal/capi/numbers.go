@@ -8,12 +8,34 @@ import (
 )
 
 // What C has been handed, by number. Numbers are not used again.
-var numbers struct {
+var numbers = struct {
 	mu       sync.Mutex
 	last     int64
 	clusters map[int64]*Cluster
 	readers  map[int64]*Reader
 	workers  atomic.Pointer[[]*Worker] // replaced as a whole; nil where the cluster was closed
+}{clusters: map[int64]*Cluster{}, readers: map[int64]*Reader{}}
+
+// add adds what was opened, and returns its number.
+func add[T any](to map[int64]*T, x *T, err error) (int64, error) {
+	if err != nil {
+		return 0, err
+	}
+	numbers.mu.Lock()
+	defer numbers.mu.Unlock()
+	numbers.last++
+	to[numbers.last] = x
+	return numbers.last, nil
+}
+
+// numbered returns what has a number.
+func numbered[T any](of map[int64]*T, what string, id int64) (*T, error) {
+	numbers.mu.Lock()
+	defer numbers.mu.Unlock()
+	if x := of[id]; x != nil {
+		return x, nil
+	}
+	return nil, noSuch(what, id)
 }
 
 // noSuch is the error of a number that names nothing.
@@ -22,30 +44,11 @@ func noSuch(what string, id int64) error { return fmt.Errorf("%s %d: %w", what, 
 // OpenNumber is Open by numbers.
 func OpenNumber(config []byte) (int64, error) {
 	c, err := Open(config)
-	if err != nil {
-		return 0, err
-	}
-	n := &numbers
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.clusters == nil {
-		n.clusters = map[int64]*Cluster{}
-	}
-	n.last++
-	n.clusters[n.last] = c
-	return n.last, nil
+	return add(numbers.clusters, c, err)
 }
 
 // ClusterOf returns a cluster by its number.
-func ClusterOf(id int64) (*Cluster, error) {
-	n := &numbers
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if c := n.clusters[id]; c != nil {
-		return c, nil
-	}
-	return nil, noSuch("cluster", id)
-}
+func ClusterOf(id int64) (*Cluster, error) { return numbered(numbers.clusters, "cluster", id) }
 
 // WorkerNumber returns the number of a cluster's worker.
 func WorkerNumber(id int64, index int) (int64, error) {
@@ -123,30 +126,11 @@ func endNumber(id int64, end func(*Cluster) (bool, error)) (bool, error) {
 // ReaderNumber is OpenReader by numbers.
 func ReaderNumber(place string) (int64, error) {
 	r, err := OpenReader(place)
-	if err != nil {
-		return 0, err
-	}
-	n := &numbers
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.readers == nil {
-		n.readers = map[int64]*Reader{}
-	}
-	n.last++
-	n.readers[n.last] = r
-	return n.last, nil
+	return add(numbers.readers, r, err)
 }
 
 // ReaderOf returns a reader by its number.
-func ReaderOf(id int64) (*Reader, error) {
-	n := &numbers
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if r := n.readers[id]; r != nil {
-		return r, nil
-	}
-	return nil, noSuch("checkpoint", id)
-}
+func ReaderOf(id int64) (*Reader, error) { return numbered(numbers.readers, "checkpoint", id) }
 
 // ForgetReader forgets the number of a reader.
 func ForgetReader(id int64) error {
