@@ -1,7 +1,6 @@
 package job
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -41,8 +40,8 @@ type NodeConfig struct {
 	// not Listen.
 	Advertise string
 	// TLS, where set, secures all connections between nodes. The one to the
-	// coordinator has a configuration of its own, mostly the same ([TLS.Config]).
-	TLS *TLS
+	// coordinator has a configuration of its own, mostly the same ([tcp.TLSFiles.Config]).
+	TLS *tcp.TLSFiles
 
 	// Stop, when closed, asks for an early end of the run in order.
 	Stop <-chan struct{}
@@ -75,28 +74,6 @@ type NodeConfig struct {
 
 	leaderGone <-chan struct{} // closed when the process that leads the run has ended,
 	leaderErr  error           // which is the reason then
-}
-
-// TLS names the files (PEM) of a node's certificate and key and of the
-// authority that signed the certificates of all nodes and of etcd.
-type TLS struct {
-	Cert, Key, CA string // paths of the files
-	// Name, where set, is the name that all certificates carry; else they must
-	// name the addresses of their nodes.
-	Name string
-}
-
-// Config reads the files. No files (nil) are no configuration (nil).
-func (t *TLS) Config() (*tls.Config, error) {
-	if t == nil {
-		return nil, nil
-	}
-	c, err := tcp.LoadTLS(t.Cert, t.Key, t.CA)
-	if err != nil {
-		return nil, err
-	}
-	c.ServerName = t.Name
-	return c, nil
 }
 
 // workers is the number of workers of the node.

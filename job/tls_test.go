@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit/internal/certtest"
+	"github.com/godwit-ps/godwit/transport/tcp"
 )
 
 // The nodes of a run with certificates speak TLS, whoever comes, and only with who has one.
 func TestNodesOfARunWithCertificatesSpeakNothingElse(t *testing.T) {
 	at, own := newMemory(t, 2), certtest.SelfSigned(t, "godwit")
-	files := &TLS{Cert: own.Cert, Key: own.Key, CA: own.Cert, Name: "godwit"}
+	files := &tcp.TLSFiles{Cert: own.Cert, Key: own.Key, CA: own.Cert, Name: "godwit"}
 	ctx := timeout(t)
 	config, err := files.Config()
 	if err != nil {

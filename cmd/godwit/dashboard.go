@@ -11,14 +11,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-ps/godwit/dashboard"
-	"github.com/godwit-ps/godwit/job"
 	"github.com/godwit-ps/godwit/job/cli"
 	"github.com/godwit-ps/godwit/telemetry/trace"
+	"github.com/godwit-ps/godwit/transport/tcp"
 )
 
 func dashboardCommand() *cobra.Command {
 	var addr string
-	var tls job.TLS
+	var tls tcp.TLSFiles
 	cmd := &cobra.Command{
 		Use:   "dashboard DIR",
 		Short: "Show in a browser where the parameters of a run are, and why",
@@ -40,7 +40,7 @@ A run shows itself while it lasts with the flag --dashboard of "godwit train" an
 }
 
 // showRun serves a folder until an interrupt.
-func showRun(cmd *cobra.Command, dir, addr string, files *job.TLS) error {
+func showRun(cmd *cobra.Command, dir, addr string, files *tcp.TLSFiles) error {
 	if info, err := os.Stat(dir); err != nil {
 		return cli.Failed(err)
 	} else if !info.IsDir() {

@@ -18,6 +18,7 @@ import (
 	"github.com/godwit-ps/godwit/optim"
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/telemetry/record"
+	"github.com/godwit-ps/godwit/transport/tcp"
 )
 
 // A Config describes a cluster, as JSON.
@@ -47,16 +48,8 @@ type Member struct {
 	Advertise   string `json:"advertise"`   // the host, or host:port, by which others reach this node; empty: that by which it reaches the coordinator
 	JoinMs      int64  `json:"join_ms"`     // how long to wait for the others; 0: the default
 
-	Etcd []string `json:"etcd"` // endpoints of an etcd by which the nodes meet, in place of a coordinator
-	TLS  *TLS     `json:"tls"`  // of connections to nodes and coordinator; nil: they are not encrypted
-}
-
-// A TLS names files (PEM): the node's certificate and key, and the certificate of the authority that signed those of all nodes.
-type TLS struct {
-	Cert string `json:"cert"`
-	Key  string `json:"key"`
-	CA   string `json:"ca"`
-	Name string `json:"name"` // that all certificates carry; empty: they name the addresses of their nodes
+	Etcd []string      `json:"etcd"` // endpoints of an etcd by which the nodes meet, in place of a coordinator
+	TLS  *tcp.TLSFiles `json:"tls"`  // of connections to nodes and coordinator; nil: they are not encrypted
 }
 
 // A Table is a godwit.Table by the names of its parts.

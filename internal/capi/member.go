@@ -30,7 +30,7 @@ func (c *Cluster) member(m Member) (start func(context.Context) error, err error
 	if (m.Coordinator == "") == (len(m.Etcd) == 0) || m.Serve && len(m.Etcd) > 0 {
 		return nil, wrong("a node meets the others by a coordinator, which one process serves, or by an etcd")
 	}
-	secure, err := m.TLS.config()
+	secure, err := m.TLS.Config()
 	if err != nil {
 		return nil, wrong("%v", err)
 	}
@@ -168,19 +168,6 @@ func (m *Member) meets() string {
 		return addr
 	}
 	return m.Etcd[0]
-}
-
-// config reads the files. Without any (nil) it returns nil.
-func (t *TLS) config() (*tls.Config, error) {
-	if t == nil {
-		return nil, nil
-	}
-	config, err := tcp.LoadTLS(t.Cert, t.Key, t.CA)
-	if err != nil {
-		return nil, err
-	}
-	config.ServerName = t.Name
-	return config, nil
 }
 
 // reaches returns the address by which this machine reaches another. Nothing is sent for it.

@@ -15,13 +15,14 @@ import (
 	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/coord/etcd/server"
 	"github.com/godwit-ps/godwit/internal/certtest"
+	"github.com/godwit-ps/godwit/transport/tcp"
 )
 
 // certificates writes a certificate of 127.0.0.1, or of a name where one is given, that signed itself, with its key.
-func certificates(t *testing.T, name string) *TLS {
+func certificates(t *testing.T, name string) *tcp.TLSFiles {
 	t.Helper()
 	own := certtest.SelfSigned(t, name)
-	return &TLS{Cert: own.Cert, Key: own.Key, CA: own.Cert, Name: name}
+	return &tcp.TLSFiles{Cert: own.Cert, Key: own.Key, CA: own.Cert, Name: name}
 }
 
 // runOf opens the clusters of a run's processes, of which each is a Member.
@@ -48,7 +49,7 @@ func TestMembersOfARun(t *testing.T) {
 	const n = 3
 	secure := certificates(t, "")
 	named := certificates(t, "godwit")
-	start := func(files *TLS) *server.Server {
+	start := func(files *tcp.TLSFiles) *server.Server {
 		var cfg server.Config
 		if files != nil {
 			cfg.TLS = &server.TLSFiles{Cert: files.Cert, Key: files.Key, CA: files.CA}
@@ -89,7 +90,7 @@ func TestMembersOfARun(t *testing.T) {
 }
 
 // speaks checks that a node speaks TLS, and only with who has a certificate, where the run has TLS (files), and else does not.
-func speaks(t *testing.T, addr string, files *TLS) {
+func speaks(t *testing.T, addr string, files *tcp.TLSFiles) {
 	t.Helper()
 	dial := func(config *tls.Config) error { return certtest.Accepted(t.Context(), addr, config) }
 	if files == nil {
@@ -98,7 +99,7 @@ func speaks(t *testing.T, addr string, files *TLS) {
 		}
 		return
 	}
-	own, err := files.config()
+	own, err := files.Config()
 	must(t, err)
 	if own.ServerName == "" {
 		own.ServerName = "127.0.0.1"
@@ -201,7 +202,7 @@ func TestMembersThatCannotBe(t *testing.T) {
 		{Run: "r", Serve: true, Coordinator: "127.0.0.1:0"}, // without a token
 		{Run: "r"},
 		{Run: "r", Coordinator: "127.0.0.1:1", Etcd: []string{"127.0.0.1:1"}},
-		{Run: "r", Coordinator: "127.0.0.1:1", TLS: &TLS{Cert: "no such file"}},
+		{Run: "r", Coordinator: "127.0.0.1:1", TLS: &tcp.TLSFiles{Cert: "no such file"}},
 	} {
 		b, err := json.Marshal(Config{Nodes: 3, Tables: twoTables, Member: &wrong})
 		must(t, err)
@@ -212,7 +213,7 @@ func TestMembersThatCannotBe(t *testing.T) {
 	// Who does not trust the coordinator's certificate ends, and does not send it the token.
 	other := certificates(t, "")
 	cs := runOf(t, 2, func(rank int, at string) Member {
-		return Member{Run: "r", Rank: rank, Serve: rank == 0, Coordinator: at, Token: "token", JoinMs: 1000, TLS: []*TLS{secure, other}[rank]}
+		return Member{Run: "r", Rank: rank, Serve: rank == 0, Coordinator: at, Token: "token", JoinMs: 1000, TLS: []*tcp.TLSFiles{secure, other}[rank]}
 	})
 	if _, err := cs[1].Ready(-1); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("another authority's certificate: %v", err)

@@ -19,6 +19,7 @@ import (
 	"github.com/godwit-ps/godwit/data/setting"
 	"github.com/godwit-ps/godwit/job"
 	"github.com/godwit-ps/godwit/telemetry/trace"
+	"github.com/godwit-ps/godwit/transport/tcp"
 )
 
 // Cluster is how a job is to be run, as flags say it.
@@ -30,7 +31,7 @@ type cluster struct {
 	token      string // of the environment
 	await      bool
 	restarts   int
-	tls        job.TLS
+	tls        tcp.TLSFiles
 	watching   watching
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/godwit-ps/godwit/job"
 	"github.com/godwit-ps/godwit/telemetry/trace"
+	"github.com/godwit-ps/godwit/transport/tcp"
 )
 
 // A name that a run gets when it is restarted is no other run's: who looks at the records of both would take one for the other's last part.
@@ -24,7 +25,7 @@ func TestTheCommandToJoinIsThatOfThisProgram(t *testing.T) {
 	node := program() + " node --etcd a:1,b:2 --run r"
 	for want, c := range map[string]*cluster{
 		job.TokenEnv + "=made " + node: {},
-		job.TokenEnv + "=made " + node + " --tls-cert CERT --tls-key KEY --tls-ca CA --tls-name n": {node: job.NodeConfig{TLS: &job.TLS{Name: "n"}}},
+		job.TokenEnv + "=made " + node + " --tls-cert CERT --tls-key KEY --tls-ca CA --tls-name n": {node: job.NodeConfig{TLS: &tcp.TLSFiles{Name: "n"}}},
 	} {
 		if got := c.joinCommand(e); got != want {
 			t.Errorf("the command is %q, want %q", got, want)

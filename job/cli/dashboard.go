@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit/dashboard"
-	"github.com/godwit-ps/godwit/job"
+	"github.com/godwit-ps/godwit/transport/tcp"
 )
 
 // anyPort is where the dashboard is if nobody says where.
@@ -34,7 +34,7 @@ func withAddress(args []string) (joined []string) {
 
 // show serves the dashboard of the runs that follow, if the flags say so: from the folder of the trace, or a temporary one. What it
 // returns ends that. files are the certificates of the run; nil: none.
-func (w *watching) show(files *job.TLS, tell func(string)) (end func() error, err error) {
+func (w *watching) show(files *tcp.TLSFiles, tell func(string)) (end func() error, err error) {
 	if w.dashboard == "" {
 		return func() error { return nil }, nil
 	}

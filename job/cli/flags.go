@@ -13,9 +13,9 @@ import (
 	"github.com/godwit-ps/godwit/coord/etcd/server"
 	"github.com/godwit-ps/godwit/data/setting"
 	"github.com/godwit-ps/godwit/internal/named"
-	"github.com/godwit-ps/godwit/job"
 	"github.com/godwit-ps/godwit/optim"
 	"github.com/godwit-ps/godwit/sampling"
+	"github.com/godwit-ps/godwit/transport/tcp"
 )
 
 // A Group is flags that stand together in a command's help.
@@ -198,7 +198,7 @@ func usage(cmd *cobra.Command, groups []Group) string {
 }
 
 // TLSFlags are the flags that say by which files connections are secured.
-func TLSFlags(t *job.TLS) Group {
+func TLSFlags(t *tcp.TLSFiles) Group {
 	g := NewGroup("Security")
 	g.StringVar(&t.Cert, "tls-cert", "", "certificate of this node, PEM `file`; the three files go together")
 	g.StringVar(&t.Key, "tls-key", "", "its key, PEM `file`")
@@ -208,9 +208,9 @@ func TLSFlags(t *job.TLS) Group {
 }
 
 // TLSOf returns the files if they are given, and nil if none is.
-func TLSOf(t *job.TLS) (*job.TLS, error) {
+func TLSOf(t *tcp.TLSFiles) (*tcp.TLSFiles, error) {
 	switch {
-	case *t == job.TLS{}:
+	case *t == tcp.TLSFiles{}:
 		return nil, nil
 	case t.Cert == "" || t.Key == "" || t.CA == "":
 		return nil, fmt.Errorf("--tls-cert, --tls-key and --tls-ca go together")
@@ -219,7 +219,7 @@ func TLSOf(t *job.TLS) (*job.TLS, error) {
 }
 
 // serverFiles are the files for the etcd within this process.
-func serverFiles(t *job.TLS) *server.TLSFiles {
+func serverFiles(t *tcp.TLSFiles) *server.TLSFiles {
 	if t == nil {
 		return nil
 	}

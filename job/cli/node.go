@@ -9,6 +9,7 @@ import (
 
 	"github.com/godwit-ps/godwit/coord/etcd"
 	"github.com/godwit-ps/godwit/job"
+	"github.com/godwit-ps/godwit/transport/tcp"
 )
 
 // NodeCommand returns the command "node", by which a process joins a run that another
@@ -16,7 +17,7 @@ import (
 func NodeCommand() *cobra.Command {
 	var j job.Joiner
 	var at etcd.Access
-	var tls job.TLS
+	var tls tcp.TLSFiles
 	var asJSON, quiet bool
 	var seen watching
 	cmd := &cobra.Command{

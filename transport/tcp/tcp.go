@@ -10,7 +10,7 @@
 // # TLS
 //
 // A [Network] with a TLS configuration encrypts and authenticates; without one
-// it does neither and belongs into a network that one trusts. [LoadTLS] makes a
+// it does neither and belongs into a network that one trusts. [TLSFiles] make a
 // configuration in which both sides must show a certificate signed by the
 // cluster's own authority. A certificate proves that its holder belongs to the
 // cluster; it does not prove which run or node it is of. That is what the

@@ -139,7 +139,8 @@ func (a *authority) node(t *testing.T, name string) *tls.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := LoadTLS(writePEM(t, "cert.pem", "CERTIFICATE", der), writePEM(t, "key.pem", "PRIVATE KEY", keyDER), a.file)
+	files := TLSFiles{Cert: writePEM(t, "cert.pem", "CERTIFICATE", der), Key: writePEM(t, "key.pem", "PRIVATE KEY", keyDER), CA: a.file}
+	cfg, err := files.Config()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +231,7 @@ func TestOnlyHoldersOfACertificateOfTheClusterConnect(t *testing.T) {
 	}
 }
 
-func TestLoadTLSNamesTheFileAtFault(t *testing.T) {
+func TestTLSFilesNameTheFileAtFault(t *testing.T) {
 	dir := t.TempDir()
 	empty := filepath.Join(dir, "empty.pem")
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
@@ -242,13 +243,16 @@ func TestLoadTLSNamesTheFileAtFault(t *testing.T) {
 		t.Fatal(err)
 	}
 	cert, keyFile := writePEM(t, "cert.pem", "CERTIFICATE", der), writePEM(t, "key.pem", "PRIVATE KEY", keyDER)
-	for _, c := range []struct{ cert, key, ca, want string }{
-		{filepath.Join(dir, "none"), keyFile, cert, filepath.Join(dir, "none")},
-		{cert, empty, cert, empty},
-		{cert, keyFile, filepath.Join(dir, "gone"), filepath.Join(dir, "gone")},
-		{cert, keyFile, empty, empty},
+	for _, c := range []struct {
+		files TLSFiles
+		want  string
+	}{
+		{TLSFiles{Cert: filepath.Join(dir, "none"), Key: keyFile, CA: cert}, filepath.Join(dir, "none")},
+		{TLSFiles{Cert: cert, Key: empty, CA: cert}, empty},
+		{TLSFiles{Cert: cert, Key: keyFile, CA: filepath.Join(dir, "gone")}, filepath.Join(dir, "gone")},
+		{TLSFiles{Cert: cert, Key: keyFile, CA: empty}, empty},
 	} {
-		if _, err := LoadTLS(c.cert, c.key, c.ca); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := c.files.Config(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v does not name %s", err, c.want)
 		}
 	}

@@ -181,7 +181,7 @@ func (cfg Config) embed(life context.Context) (c *embed.Config, temp *temporary,
 	if cfg.TLS != nil {
 		client.Scheme = "https"
 		// A certificate proves that its holder belongs to the cluster, whatever
-		// address it comes from: nodes may share a name (tcp.LoadTLS).
+		// address it comes from: nodes may share a name (tcp.TLSFiles).
 		c.ClientTLSInfo = transport.TLSInfo{CertFile: cfg.TLS.Cert, KeyFile: cfg.TLS.Key, TrustedCAFile: cfg.TLS.CA, ClientCertAuth: true, SkipClientSANVerify: true}
 		c.TlsMinVersion = string(tlsutil.TLSVersion13)
 		// It would be noticed at the first connection only.
