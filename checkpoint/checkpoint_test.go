@@ -115,6 +115,9 @@ func testManifest(id ID) Manifest {
 	return Manifest{ID: id, Run: "run", Task: "test", Seed: 7, Tables: testTables, Written: time.Unix(1700000000, 0).UTC()}
 }
 
+// alone is the lock of a store that nobody else can write to.
+var alone = &Lock{check: func() error { return nil }}
+
 // save writes a checkpoint of a model by some nodes.
 func save(ctx context.Context, rng *rand.Rand, s Store, id ID, m model, nodes int, sections map[string][]byte) (*Manifest, error) {
 	return saveOn(ctx, rng, s, nil, id, m, nodes, sections)
@@ -302,7 +305,7 @@ func TestPruneKeepsWhatOthersBuildOn(t *testing.T) {
 		{2, 1, 8}, // and those of 3, and the parts of all three
 		{1, 1, 2}, // and of 4
 	} {
-		done, err := Prune(ctx, s, step.keep)
+		done, err := alone.Prune(ctx, s, step.keep)
 		if err != nil || len(done.Checkpoints) != step.manifests || done.Objects != step.objects {
 			t.Errorf("keep %d: %+v, want %+v: %v", step.keep, done, step, err)
 		}
@@ -385,7 +388,7 @@ func TestDamageIsFoundAndNamed(t *testing.T) {
 			_, err = saveOn(ctx, rng, f, last, ID{2, testAttempt}, newModel(rng, 1000), 2, map[string][]byte{"x": []byte(section)})
 		}
 		if err == nil {
-			_, err = Prune(ctx, f, 1)
+			_, err = alone.Prune(ctx, f, 1)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -856,7 +859,7 @@ func TestPruneKeepsTheLastAndTheBest(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	done, err := Prune(ctx, s, 3)
+	done, err := alone.Prune(ctx, s, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -937,7 +940,7 @@ func TestPruneKeepsWhatADamagedManifestMayName(t *testing.T) {
 	}
 	for n := uint64(4); n <= 8; n++ {
 		write(n)
-		done, err := Prune(ctx, s, 2)
+		done, err := alone.Prune(ctx, s, 2)
 		if err != nil || len(done.Checkpoints) != min(1, int(n-4)) || !slices.Equal(done.Unreadable, []uint64{2}) {
 			t.Errorf("beside checkpoint %d: %+v, %v", n, done, err)
 		}
@@ -995,7 +998,7 @@ func TestPruneRemovesNothingOfASuccessor(t *testing.T) {
 			}
 			return nil
 		}
-		if _, err := prune(ctx, stands, 2, last); err != nil {
+		if _, err := (&Lock{check: last}).Prune(ctx, stands, 2); err != nil {
 			t.Error(err)
 		}
 		c, err := Open(ctx, s, 4)

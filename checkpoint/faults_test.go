@@ -262,7 +262,7 @@ func oneFault(ctx context.Context, rng *rand.Rand) (how string, err error) {
 			return err
 		}
 		acknowledged = n
-		_, err = Prune(ctx, f, 1+rng.IntN(2))
+		_, err = alone.Prune(ctx, f, 1+rng.IntN(2))
 		return err
 	}
 	if err := attempt(); err != nil {

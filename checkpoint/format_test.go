@@ -62,7 +62,7 @@ func TestTheFormatDoesNotChange(t *testing.T) {
 				}
 			}
 			if err == nil {
-				_, err = Prune(ctx, s, 1)
+				_, err = alone.Prune(ctx, s, 1)
 			}
 			return last, err
 		}, goldenModel().with(goldenChanges[0]).with(goldenChanges[1]), 5, 7},

@@ -57,7 +57,8 @@ func writeForEver(dir string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := Acquire(ctx, s, Holder{Run: "writer", PID: os.Getpid()}); err != nil {
+	lock, err := Acquire(ctx, s, Holder{Run: "writer", PID: os.Getpid()})
+	if err != nil {
 		return err
 	}
 	for {
@@ -75,7 +76,7 @@ func writeForEver(dir string) error {
 		if _, err := fmt.Println(n); err != nil {
 			return err
 		}
-		if _, err := Prune(ctx, s, 2); err != nil {
+		if _, err := lock.Prune(ctx, s, 2); err != nil {
 			return err
 		}
 	}

@@ -18,11 +18,6 @@ type Pruned struct {
 	Unreadable []uint64 `json:"unreadable,omitempty"`
 }
 
-// Prune is [Lock.Prune] for whoever knows otherwise that nobody else writes to the store meanwhile.
-func Prune(ctx context.Context, s Store, keep int) (*Pruned, error) {
-	return prune(ctx, s, keep, func() error { return nil })
-}
-
 // Prune removes checkpoints but the last keep ones and the best one (see [Best]), and then what no manifest that is
 // left names. Parts of a removed checkpoint stay as long as one that is left builds on them. Objects of other programs are left alone. Whoever calls it
 // writes no checkpoint meanwhile. If it fails or is killed, the checkpoints that were to be kept are
@@ -32,11 +27,6 @@ func Prune(ctx context.Context, s Store, keep int) (*Pruned, error) {
 // [ErrLocked]. What was not there by then is never removed: a run that stands still in between, and is taken over, removes nothing that
 // its successor writes.
 func (l *Lock) Prune(ctx context.Context, s Store, keep int) (*Pruned, error) {
-	return prune(ctx, s, keep, l.Check)
-}
-
-// prune is Prune with a function that returns an error if the lock is not held any more.
-func prune(ctx context.Context, s Store, keep int, check func() error) (*Pruned, error) {
 	if keep < 1 {
 		return nil, fmt.Errorf("checkpoint: %d checkpoints are to be kept, want at least 1", keep)
 	}
@@ -47,7 +37,7 @@ func prune(ctx context.Context, s Store, keep int, check func() error) (*Pruned,
 	}
 	left, err := choose(ctx, s, keep)
 	if err == nil {
-		err = check()
+		err = l.Check()
 	}
 	if err != nil {
 		return nil, err
@@ -68,7 +58,7 @@ func prune(ctx context.Context, s Store, keep int, check func() error) (*Pruned,
 			return nil, err
 		}
 	}
-	if err := check(); err != nil {
+	if err := l.Check(); err != nil {
 		return nil, err
 	}
 	if done.Unfinished, err = s.Clean(ctx); err != nil {

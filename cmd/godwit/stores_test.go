@@ -200,7 +200,12 @@ func TestUploadsThatNobodyCompletesAreAborted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	done, err := checkpoint.Prune(t.Context(), s, 1)
+	lock, err := checkpoint.Acquire(t.Context(), s, checkpoint.Holder{Run: "one"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Release()
+	done, err := lock.Prune(t.Context(), s, 1)
 	if err != nil || done.Unfinished != 1 {
 		t.Errorf("%+v, %v", done, err)
 	}
