@@ -72,15 +72,15 @@ func (s Spec) Check() error {
 // margin, or by a coin. Of more than two classes, each has weights of its own for the relevant
 // features, and labels are drawn from the softmax of the margins. A value is the margin.
 //
-// Numbers say nothing of popularity. GenerateWithTruth returns the weights.
+// Numbers say nothing of popularity.
 func Generate(s Spec) (*Set, error) {
-	set, _, _, err := GenerateWithTruth(s)
+	set, _, _, err := generate(s)
 	return set, err
 }
 
-// GenerateWithTruth is Generate and returns the weights of all features too,
+// generate is Generate and returns the weights of all features too,
 // most of them zero, and the bias: of each class one after the other, if there are more than two.
-func GenerateWithTruth(s Spec) (set *Set, weights []float32, bias []float64, err error) {
+func generate(s Spec) (set *Set, weights []float32, bias []float64, err error) {
 	if err := s.Check(); err != nil {
 		return nil, nil, nil, err
 	}

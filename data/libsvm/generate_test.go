@@ -11,7 +11,7 @@ import (
 
 func TestGeneratedExamplesAreAsTheirSpecSays(t *testing.T) {
 	s := DefaultSpec()
-	set, truth, bias, err := GenerateWithTruth(s)
+	set, truth, bias, err := generate(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestGeneratedLabelsAreOfTheClassesThatWereAskedFor(t *testing.T) {
 	s.Examples, s.Features, s.Relevant, s.Noise = 10_000, 500, 100, 0
 	for _, classes := range []int{0, 3, 10} {
 		s.Classes = classes
-		set, truth, bias, err := GenerateWithTruth(s)
+		set, truth, bias, err := generate(s)
 		if err != nil || len(set.Classes) != classes {
 			t.Fatalf("%d classes: %q, %v", classes, set.Classes, err)
 		}
