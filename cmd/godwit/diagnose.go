@@ -14,6 +14,7 @@ import (
 	"github.com/godwit-ps/godwit/job/cli"
 	"github.com/godwit-ps/godwit/telemetry/diagnose"
 	"github.com/godwit-ps/godwit/telemetry/record"
+	"github.com/godwit-ps/godwit/telemetry/trace"
 )
 
 func diagnoseCommand() *cobra.Command {
@@ -127,7 +128,7 @@ func findingsAsJSON(w io.Writer, r *record.Run, in *diagnose.Input, found []diag
 
 func writeFindings(w io.Writer, r *record.Run, in *diagnose.Input, found []diagnose.Finding) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "run %s\n", printable(runOf(r)))
+	fmt.Fprintf(&b, "run %s\n", trace.Printable(runOf(r)))
 	switch {
 	case len(in.Nodes) == 0:
 		b.WriteString("no node has told yet how it trains: each does so every second\n")

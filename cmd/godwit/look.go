@@ -7,7 +7,6 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 
 	ps "github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/telemetry/diagnose"
@@ -133,12 +132,12 @@ func progress(r *record.Run) string {
 	for _, e := range slices.Backward(r.Events) {
 		if e.Evaluation != nil && len(e.Evaluation.Metrics) > 0 {
 			m := e.Evaluation.Metrics[0]
-			parts = append(parts, fmt.Sprintf("%s %s %.4f", printable(m.Split), printable(m.Name), m.Value))
+			parts = append(parts, fmt.Sprintf("%s %s %.4f", trace.Printable(m.Split), trace.Printable(m.Name), m.Value))
 			break
 		}
 	}
 	if e := r.End(); e != nil {
-		parts = append(parts, "ended: "+printable(strings.ReplaceAll(cmp.Or(e.Error, e.Reason), "\n", "; ")))
+		parts = append(parts, "ended: "+trace.Printable(strings.ReplaceAll(cmp.Or(e.Error, e.Reason), "\n", "; ")))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -188,7 +187,7 @@ func (l *look) keys(hot map[ps.Key]*keyLook, dir string) {
 	for i, k := range l.Hot {
 		l.Hot[i].Name = trace.NameOf(k.Key, t.Header.Tables)
 		if name := names[k.Key]; err == nil && name != "" {
-			l.Hot[i].Name = printable(name)
+			l.Hot[i].Name = trace.Printable(name)
 		}
 	}
 }
@@ -217,7 +216,7 @@ func (l *look) String() string {
 	if l.Live {
 		state = "under way"
 	}
-	fmt.Fprintf(&b, "run %s, task %s, policy %s, %s\n%s\n\n", printable(l.Run), printable(cmp.Or(l.Task, "of a program")), printable(l.Policy), state, l.Progress)
+	fmt.Fprintf(&b, "run %s, task %s, policy %s, %s\n%s\n\n", trace.Printable(l.Run), trace.Printable(cmp.Or(l.Task, "of a program")), trace.Printable(l.Policy), state, l.Progress)
 	switch {
 	case len(l.Findings) > 0:
 		f := l.Findings[0]
@@ -270,7 +269,7 @@ func (l *look) writeTables(b *strings.Builder) {
 	for _, x := range l.Whole {
 		all := x.Main + x.Replica + x.Missing
 		share := func(n uint64) float64 { return 100 * float64(n) / float64(max(1, all)) }
-		fmt.Fprintf(t, "%s\t%d\t%.1f %%\t%.1f %%\t%.1f %%\t%d\t%d\t%d\t%d\t\n", printable(x.Name), all, share(x.Main), share(x.Replica), share(x.Missing), x.Moves, x.Copies, x.Drops, x.Refreshes)
+		fmt.Fprintf(t, "%s\t%d\t%.1f %%\t%.1f %%\t%.1f %%\t%d\t%d\t%d\t%d\t\n", trace.Printable(x.Name), all, share(x.Main), share(x.Replica), share(x.Missing), x.Moves, x.Copies, x.Drops, x.Refreshes)
 	}
 	_ = t.Flush() // a Builder takes everything
 }
@@ -286,22 +285,12 @@ func (l *look) writeKeys(b *strings.Builder) {
 	}
 	fmt.Fprintln(t, "traced keys\taccesses\tmissed\tmoves\treplicas\trefreshes\t")
 	for _, x := range l.Tables {
-		row("table "+printable(x.Name), x.Use)
+		row("table "+trace.Printable(x.Name), x.Use)
 	}
 	for _, k := range l.Hot {
 		row("key "+cmp.Or(k.Name, fmt.Sprint(k.Key)), k.Use)
 	}
 	_ = t.Flush()
-}
-
-// printable returns a text of a file without what terminals take for commands.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, s)
 }
 
 // first returns the line nearest to top that can be the first one which a terminal of a height shows.

@@ -26,11 +26,11 @@ const shown = 20
 // Explain tells the life in words.
 func (l *Life) Explain(w io.Writer, h *Header) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "key %s of run %s, policy %s, %d nodes\n", NameOf(l.Key, h.Tables), printable(h.Run), printable(h.Policy), h.Nodes)
+	fmt.Fprintf(&b, "key %s of run %s, policy %s, %d nodes\n", NameOf(l.Key, h.Tables), Printable(h.Run), Printable(h.Policy), h.Nodes)
 	if len(l.Events) == 0 {
 		l.explainLost(&b)
 		l.explainSilent(&b)
-		fmt.Fprintf(&b, "no event: it is not traced (%s), or nobody used it\n", printable(h.Traced))
+		fmt.Fprintf(&b, "no event: it is not traced (%s), or nobody used it\n", Printable(h.Traced))
 		_, err := io.WriteString(w, b.String())
 		return err
 	}
@@ -48,7 +48,7 @@ func (l *Life) Explain(w io.Writer, h *Header) error {
 // NameOf returns a key as people know it: table:row.
 func NameOf(k godwit.Key, tables []Table) string {
 	if row := flagOf(k, tables); row != fmt.Sprint(k) {
-		return fmt.Sprintf("%d (%s)", k, printable(row))
+		return fmt.Sprintf("%d (%s)", k, Printable(row))
 	}
 	return fmt.Sprint(k)
 }
@@ -61,8 +61,8 @@ func flagOf(k godwit.Key, tables []Table) string {
 	return fmt.Sprint(k)
 }
 
-// printable returns a text of a file without what terminals take for commands.
-func printable(s string) string {
+// Printable returns a text of a file without what terminals take for commands.
+func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return unicode.ReplacementChar
@@ -157,7 +157,7 @@ func (l *Life) explainThinned(b *strings.Builder, end int64, tables []Table) {
 		sums[g.Node] += to - g.From
 	}
 	for _, n := range slices.Sorted(maps.Keys(sums)) {
-		fmt.Fprintf(b, "node %d wrote no intents, requests and decisions of the key for %s, as keys changed too often; --trace-keys %s has them all written\n", n, seconds(sums[n]), printable(flagOf(l.Key, tables)))
+		fmt.Fprintf(b, "node %d wrote no intents, requests and decisions of the key for %s, as keys changed too often; --trace-keys %s has them all written\n", n, seconds(sums[n]), Printable(flagOf(l.Key, tables)))
 	}
 }
 
