@@ -63,6 +63,7 @@ class Table:
         self._samplers: list[Sampler] = []
         self._prepare: list[Callable[[Worker], None]] = []  # what is done to its rows when they exist
         self._wrong: ArgumentError | None = None  # why it cannot begin
+        self._synced: Callable[[], None] = lambda: None  # reads a copy of its rows anew, when they are the same at all ranks
 
     @property
     def started(self) -> bool:
@@ -533,10 +534,17 @@ class Worker:
             self._meet(self._library.wait_sync, group)
 
     def sync_all(self) -> None:
-        """Returns when all workers of all nodes have called it, and each sees all that any of them has pushed before."""
+        """Returns when all workers of all nodes have called it, and each sees all that any of them has pushed before.
+
+        The first worker of each process also reads the parameters of :func:`godwit.dense`, which are equal at all ranks then.
+        """
         self.cluster.start()
         for group in self.cluster._groups:
             self._meet(self._library.sync_all, group)
+        if self is self.cluster.worker:
+            for table in list(self.cluster._tables.values()):
+                if table.started:
+                    table._synced()
 
     def barrier(self) -> None:
         """Returns when all workers of all nodes have called it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any, Iterator, Sequence, cast
 
 import torch
@@ -68,7 +69,7 @@ class Dense(Weight):
 
     @torch.no_grad()
     def spread(self) -> None:
-        """Reads the parameters, after a push."""
+        """Reads the parameters, after a push, or when all ranks see all pushes."""
         rows = self.table.cluster.worker.pull(self.table, torch.arange(self.table.rows, device="cpu"))
         for p, place, _ in _places(self._of, rows):
             p.copy_(place)
@@ -122,7 +123,8 @@ def dense(module: torch.nn.Module, *, name: str | None = None, cluster: Cluster 
 
     The first forward of the module announces all rows for ever, so that each rank has a copy of them, which is synchronized while it works. A
     step pushes the gradients, and reads the parameters back. All ranks begin with the parameters of rank 0. Unlike in
-    DistributedDataParallel no rank waits for another, so a step may lack the last ones of others. A parameter without gradient is left alone, as by torch.
+    DistributedDataParallel no rank waits for another, so a step may lack the last ones of others: after ``worker.sync_all()``, which all ranks call, parameters
+    have all steps of all ranks, as before they are evaluated or saved. A parameter without gradient is left alone, as by torch.
 
     After the first forward, parameters are changed by steps and by the module's ``load_state_dict`` only: what changes them in place otherwise, such as
     ``p.copy_``, ``torch.nn.init`` or ``load_state_dict`` of a part of the module, is undone by the next step. A copy of the module has parameters of its own,
@@ -139,6 +141,14 @@ def dense(module: torch.nn.Module, *, name: str | None = None, cluster: Cluster 
     d: Dense = Dense.of(on.table(name or on._unnamed("dense"), sum(_rows(p, dim) for p in params), dim))
     d._of = params
     d.table.begin(prepare=lambda worker: d._write(worker))
+    stands = weakref.ref(d)  # the table outlives the module
+
+    def synced() -> None:
+        left = stands()
+        if left is not None:
+            left.spread()
+
+    d.table._synced = synced
 
     def first(m: Any, *_: Any) -> None:
         if m is module:  # and no copy, which has its hooks

@@ -1,6 +1,9 @@
 """Dense parameters in a table."""
 
 import copy
+import gc
+import threading
+import weakref
 
 import pytest
 
@@ -144,3 +147,33 @@ def test_what_stands_for_parameters_has_no_values_to_read():
         d = godwit.dense(net(), cluster=c)
         with pytest.raises(ValueError, match=r"unbind of what godwit\.dense returned: .* which takes it, or a list of several"):
             [*d]
+
+
+def test_parameters_have_the_steps_of_all_when_all_have_met():
+    model = net()
+    with godwit.Cluster(nodes=2) as c:
+        d = godwit.dense(model, cluster=c)
+        opt = godwit.optim.SGD(d, lr=0.1)
+        train(model, opt, 2)
+        before = [p.detach().clone() for p in model.parameters()]
+        rows = torch.arange(d.table.rows)
+        other = c.workers[1]  # of the other node
+        other.push(d.table, rows, torch.ones(len(rows), d.table.dim), rate=1.0)
+        meeting = threading.Thread(target=other.sync_all)
+        meeting.start()
+        c.worker.sync_all()
+        meeting.join()
+        for p, q in zip(model.parameters(), before):
+            assert torch.allclose(p, q - 1, atol=1e-5)
+
+
+def test_a_module_that_nobody_has_any_more_goes_though_its_table_stays():
+    with godwit.Cluster() as c:
+        model = net()
+        parameter = weakref.ref(model[0].weight)
+        opt = godwit.optim.SGD(godwit.dense(model, cluster=c), lr=0.1)
+        train(model, opt, 1)
+        del model, opt
+        gc.collect()
+        assert parameter() is None
+        c.worker.sync_all()
