@@ -10,6 +10,8 @@ optimizers and DistributedDataParallel, and :func:`parameters` has the others.
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import math
 import sys
 import warnings
@@ -21,7 +23,7 @@ from torch.autograd.function import once_differentiable
 
 from . import _buffers, _state
 from ._cluster import Cluster, Init, Table, _whole, cluster, normal, uniform
-from .errors import ArgumentError
+from .errors import ArgumentError, RowError
 
 __all__ = ["Embedding", "EmbeddingBag", "EmbeddingBagCollection", "EmbeddingBagConfig", "Weight", "parameters", "clip_grad_norm_"]
 
@@ -121,6 +123,16 @@ class Weight(torch.nn.Parameter):
         raise TypeError(f"the rows of table {self.table.name!r} cannot be pickled: save the module's state_dict()")
 
 
+@contextlib.contextmanager
+def _placed(table: Table, ids: torch.Tensor) -> Iterator[None]:
+    """Has an error of a row tell its position among ids where their distinct rows are read."""
+    try:
+        yield
+    except RowError:
+        table.cluster.worker._look(table, ids)
+        raise
+
+
 class _Rows(torch.autograd.Function):
     """The rows of distinct ids. The gradient is sparse, and has no row for the id that is padding."""
 
@@ -152,7 +164,8 @@ class _Lookup(torch.autograd.Function):
         worker = table.cluster.worker
         if look:
             distinct, where = _buffers.unique(table.cluster._library, ids)
-            out = worker._look(table, distinct)[where]
+            with _placed(table, ids):
+                out = worker._look(table, distinct)[where]
         else:
             out, distinct, where = worker._lookup(table, ids)
         ctx.weight, ctx.padding_idx = weight, padding_idx
@@ -180,7 +193,8 @@ def _distinct(input: torch.Tensor, table: Table, padding_idx: int | None, weight
     if padding_idx is not None:
         at = (ids == padding_idx).nonzero()
         padding = int(at[0]) if len(at) else -1
-    rows = _Rows.apply(weight, ids, padding, input.device, look)
+    with _placed(table, input):
+        rows = _Rows.apply(weight, ids, padding, input.device, look)
     return rows, inverse.to(input.device), padding
 
 
@@ -456,18 +470,16 @@ def _matrix(values: torch.Tensor) -> tuple[int, int]:
     return values.shape[0], values.shape[1]
 
 
+@dataclasses.dataclass
 class EmbeddingBagConfig:
     """A table of an :class:`EmbeddingBagCollection`, and the features that use it, with the names of torchrec's."""
 
-    def __init__(self, num_embeddings: int, embedding_dim: int, name: str, feature_names: list[str], pooling: str = "sum", init: Init | None = None) -> None:
-        self.num_embeddings, self.embedding_dim, self.name, self.feature_names, self.pooling, self.init = (
-            num_embeddings,
-            embedding_dim,
-            name,
-            list(feature_names),
-            pooling,
-            init,
-        )
+    num_embeddings: int
+    embedding_dim: int
+    name: str
+    feature_names: list[str]
+    pooling: str = "sum"
+    init: Init | None = None
 
 
 class _Bags(torch.nn.ModuleDict):
@@ -500,6 +512,8 @@ class EmbeddingBagCollection(torch.nn.Module):
             self.embedding_bags[t.name] = EmbeddingBag(
                 t.num_embeddings, t.embedding_dim, mode=pooling, name=t.name, init=init if init is not None else uniform(-bound, bound), cluster=cluster
             )
+            if isinstance(t.feature_names, str):
+                raise ArgumentError(f"table {t.name!r}: feature_names={t.feature_names!r}, want a list of names")
             for f in t.feature_names:
                 if any(f == other for other, _ in self._features):
                     raise ArgumentError(f"feature {f!r} is of two tables")

@@ -513,6 +513,13 @@ def test_what_is_no_feature_of_a_collection(on, feature, text):
         m({"f": feature})
 
 
+def test_a_configuration_of_a_collection(on):
+    config = gnn.EmbeddingBagConfig(20, 4, "t", ["f"])
+    assert "num_embeddings=20" in repr(config) and config == gnn.EmbeddingBagConfig(20, 4, "t", ["f"], pooling="sum")
+    with pytest.raises(ValueError, match="feature_names='viewer', want a list"):
+        gnn.EmbeddingBagCollection([gnn.EmbeddingBagConfig(20, 4, "t", "viewer")], cluster=on)
+
+
 def test_a_collection_is_that_of_torchrec(on):
     try:
         import torchrec
@@ -625,6 +632,14 @@ def test_what_does_not_fit_into_a_state_dict_is_refused(on):
 def test_what_is_not_supported_raises(on, wrong):
     with pytest.raises((ValueError, TypeError, IndexError, AttributeError, KeyError)):
         wrong(gnn.Embedding(ROWS, DIM, cluster=on))
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("make", [gnn.Embedding, gnn.EmbeddingBag, lambda *a, **k: gnn.Embedding(*a, scale_grad_by_freq=True, **k)])
+def test_a_row_that_is_none_is_told_by_its_position_in_the_input(on, make, training):
+    m = make(ROWS, DIM, cluster=on).train(training)
+    with pytest.raises(IndexError, match=f"row {ROWS} at position 4"):
+        m(torch.tensor([[3, 3, 3], [3, ROWS, 3]]))
 
 
 def test_names_that_are_made_up_are_new(on):
