@@ -34,6 +34,8 @@ def rows(x: Any) -> Any:
         a = a.astype(np.int64)
     if a.dtype.kind in "fO":
         a = _whole_numbers(x, a)
+    if a.dtype == object and a.ndim == 0 and not isinstance(x, np.ndarray):  # of anything that numpy cannot look into
+        raise TypeError(f"rows are of type {type(x).__name__}, want an array, a tensor or a list of integers")
     if a.dtype.kind not in "iu":
         raise TypeError(f"rows are of type {a.dtype}, want integers")
     if a.dtype == np.uint64 and a.size and int(a.max()) > 2**63 - 1:

@@ -115,6 +115,9 @@ class Sample:
     def __init__(self, sampler: Sampler, id: int) -> None:
         self.sampler, self._id = sampler, id
 
+    def __repr__(self) -> str:
+        return f"Sample of {self.sampler.table!r}"
+
 
 class _Group:
     """Tables that began together: a cluster of the library."""
@@ -236,6 +239,9 @@ class Handle:
         except BusyError:
             self._worker._later.append(self)
 
+    def __repr__(self) -> str:
+        return f"Handle({'done' if self.done else 'under way'}, {self._worker!r})"
+
     def _over(self) -> None:
         self._cell.value, self._keep = 0, ()
 
@@ -261,9 +267,7 @@ class Worker:
         self._advanced = 0  # groups in which the step has been counted that is not in all yet
 
     def _of(self, table: Table) -> tuple[_Group, int]:
-        if not isinstance(table, Table):
-            raise TypeError(f"a table is of type {type(table).__name__}, want what cluster.table returned")
-        group = table._group or table._open()
+        group = _table(table)._group or table._open()
         if table.cluster is not self.cluster:
             raise ArgumentError(f"table {table.name!r} is of another cluster than the worker")
         return group, group.workers[self.index]
@@ -609,7 +613,8 @@ class Cluster:
         if self.closed:
             raise ClosedError(f"table {name!r}: the cluster is closed")
         if not isinstance(name, str) or not name or name in self._tables:
-            raise ArgumentError(f"a table is called {name!r}, want a name that no other table of the cluster has")
+            anew = "" if name not in self._tables else ": close the cluster first (cluster.close()) to make a model anew, as in a notebook"
+            raise ArgumentError(f"a table is called {name!r}, want a name that no other table of the cluster has{anew}")
         _checkpoint.utf8("the name of a table", name)
         sizes = [_whole(f"table {name!r}: {what}", x, 1, high) for what, x, high in (("rows", rows, 2**48), ("dim", dim, 2**20 - 1))]
         if not isinstance(rule, str):
@@ -634,8 +639,8 @@ class Cluster:
         The rows of a sample are different ones if they are ``distinct``.
         """
         if self.closed:
-            raise ClosedError(f"a sampler of table {table.name!r}: the cluster is closed")
-        if table.cluster is not self or table.started:
+            raise ClosedError(f"a sampler of table {_table(table).name!r}: the cluster is closed")
+        if _table(table).cluster is not self or table.started:
             raise ArgumentError(f"a sampler of table {table.name!r}: make it on the table's cluster, and before the first access")
         spec: dict[str, Any] = {"distribution": distribution, "level": level, "distinct": bool(distinct)}
         if level not in _LEVELS:
@@ -760,6 +765,8 @@ class Cluster:
 
     def state_dict(self) -> dict[str, Any]:
         """Returns where the rows are saved: for ``torch.distributed.checkpoint``, beside what torch saves. It is not collective; save is."""
+        if self._saved is None and self.closed:
+            raise ClosedError("the cluster is closed, and its rows are gone: call cluster.save(place) before")
         if self._groups and self._saved is None:
             raise ArgumentError("call cluster.save(place) first: rows have changed since the last time, or were never saved")
         return {"rows": self._saved or ""}
@@ -782,7 +789,9 @@ class Cluster:
                 self._library.check(self._library.note(group.id, text, len(text)))
 
     def stats(self) -> dict[str, Any]:
-        """What the nodes count, such as ``local`` and ``remote`` accesses. ``not_finite`` are vectors that were not pushed."""
+        """What the nodes count, such as ``local`` and ``remote`` accesses. ``not_finite`` are vectors that were not pushed. It ends with the cluster."""
+        if self.closed:
+            raise ClosedError("stats: the cluster is closed, and what it counted is gone")
         all: dict[str, Any] = {"not_finite": 0}
         for group in self._groups:
             for name, x in group.stats().items():
@@ -878,6 +887,12 @@ def _whole(what: str, x: Any, low: int, high: int) -> int:
     if isinstance(x, bool) or not low <= n <= high:
         raise ArgumentError(f"{what}={x!r}, want a whole number of {low} … {high}")
     return n
+
+
+def _table(x: Any) -> Table:
+    if not isinstance(x, Table):
+        raise TypeError(f"a table is of type {type(x).__name__}, want what cluster.table returned, or of a module its attribute table")
+    return x
 
 
 def _kept(extra: Any) -> bytes:

@@ -112,7 +112,7 @@ def test_tables_may_be_added_while_others_are_in_use(clusters):
     assert w.advance() == w.clock == 2
     w.wait_sync()
     assert w.pull(a, [1]).tolist() == [[1]] and w.pull(b, [19]).tolist() == [[2, 3]]
-    with pytest.raises(errors.ArgumentError, match="no other table"):
+    with pytest.raises(errors.ArgumentError, match="no other table.*close the cluster first"):
         clusters.table("a", 10, 1)
 
 
@@ -219,6 +219,9 @@ def test_a_second_thread_at_a_worker_is_told():
         (lambda w, t: w.pull(t, ["a"]), TypeError, "want integers"),
         (lambda w, t: w.pull(t, np.array([2**63], np.uint64)), IndexError, "9223372036854775808"),
         (lambda w, t: w.pull("t", [1]), TypeError, "cluster.table"),
+        (lambda w, t: w.cluster.sampler("t"), TypeError, "cluster.table"),
+        (lambda w, t: w.pull(t, {1, 2}), TypeError, "type set, want an array"),
+        (lambda w, t: w.pull(t, None), TypeError, "type NoneType, want an array"),
         (lambda w, t: w.pull(t, [1], np.zeros((1, 2))), TypeError, "float64"),
         (lambda w, t: w.pull(t, [1], np.zeros((2, 2), np.float32)), ValueError, "shape"),
         (lambda w, t: w.pull(t, [1, 2], np.zeros((2, 4), np.float32)[:, ::2]), ValueError, "strides"),
@@ -257,6 +260,15 @@ def test_tensors_whose_memory_has_other_numbers(cluster):
     assert cluster.worker.pull(t, torch.tensor([1], dtype=torch.uint64)).tolist() == [[0]]
     with pytest.raises(IndexError, match="row 9223372036854775809 is above"):
         cluster.worker.pull(t, torch.tensor([2**63 + 1], dtype=torch.uint64))
+
+
+def test_what_is_under_way_tells_so(cluster):
+    t = cluster.table("t", 10, 1)
+    s = cluster.sampler(t)
+    h = cluster.worker.pull_async(t, [1])
+    h.wait()
+    assert repr(h) == f"Handle(done, {cluster.worker!r})"
+    assert repr(cluster.worker.prepare_sample(s, 1)) == f"Sample of {t!r}"
 
 
 def test_a_wait_without_end(clusters):
@@ -299,6 +311,10 @@ def test_what_is_closed_says_so(cluster):
         cluster.sampler(t)
     with pytest.raises(errors.ClosedError):
         w.wait_sync()
+    with pytest.raises(errors.ClosedError, match="stats"):
+        cluster.stats()
+    with pytest.raises(errors.ClosedError, match="rows are gone"):  # and no state without rows
+        cluster.state_dict()
 
 
 @pytest.fixture
