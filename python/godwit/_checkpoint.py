@@ -25,7 +25,7 @@ class SavedTable:
 
 
 class Checkpoint:
-    """A checkpoint that is read, without a cluster. :func:`load` opens one."""
+    """A checkpoint that is read, without a cluster. :func:`load` opens one. A copy, and what is unpickled in another process that sees the folder, is the same one."""
 
     def __init__(self, place: str) -> None:
         self.place = place
@@ -49,11 +49,15 @@ class Checkpoint:
             self.tables[t["name"]] = SavedTable(id, i, **t)
 
     def pull(self, table: str, rows: Any = None, out: Any = None) -> Any:
-        """Reads rows, of any shape, as a worker's pull does; of the whole table if none are given."""
+        """Reads rows, of any shape, as a worker's pull does; of the whole table if none are given.
+
+        The result is float32 and has the shape ``(*rows.shape, dim)``: a tensor if ``rows`` are one, else an array. Several threads may read at a time. It raises RowError (an
+        IndexError) where a row is not in the table, and ArgumentError where no such table was saved.
+        """
         return self._read(table, rows, _lib.VALUES, out)
 
     def state(self, table: str, rows: Any = None) -> Any:
-        """Reads what the table's rule keeps of each row."""
+        """Reads what the table's rule keeps of each row, as pull reads values: ``SavedTable.state`` floats a row."""
         return self._read(table, rows, _lib.STATE, None)
 
     def _read(self, table: str, rows: Any, parts: int, out: Any) -> Any:
@@ -104,6 +108,10 @@ class Checkpoint:
     def __repr__(self) -> str:
         return f"Checkpoint({self.place!r}, number={self.number}, tables={list(self.tables.values())})"
 
+    def __reduce__(self) -> Any:
+        """A copy, also in a process that is spawned, opens the same checkpoint itself."""
+        return load, (f"{group_place(self.place, 0)[0]}#{self.number}",)
+
     def __del__(self) -> None:
         try:
             for id in self._ids:
@@ -146,7 +154,7 @@ def has(folder: str, number: int) -> bool:
 
 def load(place: Any) -> Checkpoint:
     """Opens a checkpoint for reading, without a cluster: the last one in a folder, or another by its number, as in ``"folder#12"``."""
-    return Checkpoint(place_of(place))
+    return Checkpoint(absolute(place_of(place)))
 
 
 def place_of(place: Any) -> str:

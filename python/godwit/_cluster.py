@@ -257,7 +257,12 @@ class Handle:
 
 
 class Worker:
-    """A thread's access to the rows. It serves one thread at a time; start the cluster with one for each."""
+    """A thread's access to the rows. It serves one thread at a time, and raises BusyError in another: start the cluster with one for each. Modules use the first.
+
+    Rows are integers of any type and shape; contiguous int64 arrays, and tensors of the CPU, are used without a copy. Their values have the shape ``(*rows.shape, table.dim)``
+    and are contiguous float32 memory. Where a row is not in the table, calls raise RowError (an IndexError), for a wrong shape ArgumentError (a ValueError), and for a
+    wrong type TypeError; nothing has happened then. They raise NodeLostError where another rank was lost, and ClosedError when the cluster is closed.
+    """
 
     def __init__(self, cluster: Cluster, index: int) -> None:
         self.cluster, self.index = cluster, index
@@ -273,7 +278,7 @@ class Worker:
         return group, group.workers[self.index]
 
     def pull(self, table: Table, rows: Any, out: Any = None, *, once: bool = False) -> Any:
-        """Reads rows, of any shape, and returns their values, of one dimension more: in ``out`` if it is given.
+        """Reads rows, of any shape, and returns their values, of one dimension more: in ``out`` if it is given, else in a tensor if ``rows`` are one, else in an array.
 
         ``once`` reads a row that occurs several times once, which is faster if many do.
         """
@@ -350,7 +355,7 @@ class Worker:
             raise
 
     def push(self, table: Table, rows: Any, values: Any, *, rate: float = 0.0, sum: bool = False, finite: bool = False) -> None:
-        """Hands each row's vector to the table's rule.
+        """Hands each row's vector, of ``values`` of the shape ``(*rows.shape, table.dim)``, to the table's rule.
 
         ``rate`` is the learning rate, for the rules that take one with each push (``ratedsgd``, …). ``sum`` pushes the sum of the
         vectors of equal rows once; without it a row that occurs twice is pushed twice. ``finite`` leaves out what is not finite.
@@ -408,7 +413,7 @@ class Worker:
         )
 
     def set(self, table: Table, rows: Any, values: Any, *, keep_state: bool = False) -> None:
-        """Overwrites rows, and resets the state of their rule unless it is to be kept."""
+        """Overwrites rows with ``values`` of the shape ``(*rows.shape, table.dim)``, and resets the state of their rule unless it is to be kept."""
         self.cluster._saved = None
         self._settle()
         if keep_state:
@@ -420,14 +425,14 @@ class Worker:
         self._do(self._library.set, id, (rows, values), None, table._index, _buffers.address(rows), _buffers.size(rows), at, n)
 
     def state(self, table: Table, rows: Any) -> Any:
-        """Reads what the table's rule keeps of each row beside its values, such as the accumulators of Adagrad."""
+        """Reads what the table's rule keeps of each row beside its values, such as the accumulators of Adagrad: as many floats a row as the rule has, which may be 0."""
         rows = _buffers.rows(rows)
         out = _buffers.like(rows, self._state_len(table))
         self._parts(self._library.read, table, rows, out, _lib.STATE)
         return out
 
     def set_state(self, table: Table, rows: Any, state: Any) -> None:
-        """Overwrites what the table's rule keeps of each row, and leaves the values alone."""
+        """Overwrites what the table's rule keeps of each row, of the shape that :meth:`state` has, and leaves the values alone."""
         rows, state = _buffers.rows(rows), _buffers.values(state, "states to set")
         self.cluster._saved = None
         want = (*rows.shape, self._state_len(table))
@@ -470,15 +475,20 @@ class Worker:
 
         The system draws, or brings, rows that are here by then. The earlier it knows, the fewer messages a sample costs.
         """
+        if not isinstance(sampler, Sampler):
+            raise TypeError(f"a sampler is of type {type(sampler).__name__}, want what cluster.sampler returned")
         group, id = self._of(sampler.table)
         start, end = self._clocks(group, start, end)
         return Sample(sampler, self._use(self._library.prepare_sample, id, sampler._index, _whole("prepare_sample: n", n, 0, 2**31 - 1), start, end))
 
     def pull_sample(self, sample: Sample, n: int) -> tuple[Any, Any]:
-        """Draws the next n rows of a sample, and returns them and their values, as arrays."""
+        """Draws the next n rows of a sample, and returns them, an int64 array of n, and their values, a float32 array of n times the table's dim.
+
+        It raises ArgumentError if fewer are left.
+        """
         import numpy as np
 
-        table = sample.sampler.table
+        table = _sampled(sample).sampler.table
         _, id = self._of(table)
         self._settle()
         rows = np.empty(_whole("pull_sample: n", n, 0, 2**31 - 1), np.int64)
@@ -489,7 +499,7 @@ class Worker:
 
     def finish_sample(self, sample: Sample) -> None:
         """Discards the rest of a sample."""
-        _, id = self._of(sample.sampler.table)
+        _, id = self._of(_sampled(sample).sampler.table)
         self._use(self._library.finish_sample, id, sample._id)
 
     def _clocks(self, group: _Group, start: int | None, end: int | None) -> tuple[int, int]:
@@ -646,12 +656,16 @@ class Cluster:
         if level not in _LEVELS:
             raise ArgumentError(f"a sampler of table {table.name!r}: level={level!r}, want one of {', '.join(_LEVELS)}")
         if not isinstance(distribution, str):
-            freq = [float(x) for x in distribution]
+            try:
+                freq = [float(x) for x in distribution]
+                exponent = float(exponent)
+            except (TypeError, ValueError) as e:
+                raise ArgumentError(f"a sampler of table {table.name!r}: the distribution is a {type(distribution).__name__}, want how often each row occurs: {e}") from e
             if len(freq) > table.rows or not all(0 <= x < math.inf for x in freq) or not any(freq) or not math.isfinite(exponent):
                 raise ArgumentError(
                     f"a sampler of table {table.name!r}: {len(freq)} frequencies to the power of {exponent}, want at most one for each of {table.rows} rows, finite, at least 0 and not all 0, and a finite exponent"
                 )
-            spec.update(distribution="power", freq=freq, exponent=float(exponent))
+            spec.update(distribution="power", freq=freq, exponent=exponent)
         elif distribution not in _DISTRIBUTIONS:
             raise ArgumentError(f"a sampler of table {table.name!r}: distribution={distribution!r}, want {' or '.join(_DISTRIBUTIONS)}, or how often each row occurs")
         s = Sampler(table, spec)
@@ -760,7 +774,7 @@ class Cluster:
         saved = _checkpoint.load(place)
         for t in self._waiting:
             t._prepare = []
-        self._from = f"{_checkpoint.absolute(_checkpoint.group_place(saved.place, 0)[0])}#{saved.number}"
+        self._from = f"{_checkpoint.group_place(saved.place, 0)[0]}#{saved.number}"
         return saved.extra()
 
     def state_dict(self) -> dict[str, Any]:
@@ -892,6 +906,12 @@ def _whole(what: str, x: Any, low: int, high: int) -> int:
 def _table(x: Any) -> Table:
     if not isinstance(x, Table):
         raise TypeError(f"a table is of type {type(x).__name__}, want what cluster.table returned, or of a module its attribute table")
+    return x
+
+
+def _sampled(x: Any) -> Sample:
+    if not isinstance(x, Sample):
+        raise TypeError(f"a sample is of type {type(x).__name__}, want what prepare_sample returned")
     return x
 
 

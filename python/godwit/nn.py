@@ -332,6 +332,9 @@ class Embedding(_Module):
     ``name`` names the table (a number is made up), ``init`` gives the first values (normal(0, 1) as in torch), ``cluster`` is where
     it is (that of ``godwit.init``). Gradients are sparse, whatever ``sparse`` says. ``max_norm`` is refused, and so is a ``device`` that is not the CPU: outputs
     are on the device of the ids. Rows are float32; the output is of another type after ``to(torch.bfloat16)``, ``half()`` and the like.
+
+    A forward takes a tensor of integers of any shape, and returns ``(*input.shape, embedding_dim)``. An id that is no row raises RowError (an IndexError). Forwards and optimizers
+    use the cluster's first worker: one thread at a time, another gets BusyError.
     """
 
     def __init__(

@@ -220,6 +220,8 @@ def test_a_second_thread_at_a_worker_is_told():
         (lambda w, t: w.pull(t, np.array([2**63], np.uint64)), IndexError, "9223372036854775808"),
         (lambda w, t: w.pull("t", [1]), TypeError, "cluster.table"),
         (lambda w, t: w.cluster.sampler("t"), TypeError, "cluster.table"),
+        (lambda w, t: w.prepare_sample(t, 1), TypeError, "want what cluster.sampler returned"),
+        (lambda w, t: w.pull_sample(t, 1), TypeError, "want what prepare_sample returned"),
         (lambda w, t: w.pull(t, {1, 2}), TypeError, "type set, want an array"),
         (lambda w, t: w.pull(t, None), TypeError, "type NoneType, want an array"),
         (lambda w, t: w.pull(t, [1], np.zeros((1, 2))), TypeError, "float64"),
@@ -483,6 +485,8 @@ def test_rows_that_are_not_prepared_are_not_accessed(cluster, failure):
         (lambda c, t: c.sampler(t, [0.0] * 10), "not all 0"),
         (lambda c, t: c.sampler(t, [1.0] * 9 + [float("inf")]), "finite"),
         (lambda c, t: c.sampler(t, [1.0] * 10, exponent=float("nan")), "finite exponent"),
+        (lambda c, t: c.sampler(t, None), "distribution is a NoneType, want how often"),
+        (lambda c, t: c.sampler(t, np.ones((10, 2))), "distribution is a ndarray, want how often"),
     ],
 )
 def test_what_cannot_be_is_told_where_it_is_made(cluster, wrong, text):

@@ -1,7 +1,9 @@
 """What is saved of models and optimizers, and goes on from there."""
 
+import copy
 import ctypes
 import io
+import pickle
 
 import numpy as np
 import pytest
@@ -389,3 +391,20 @@ def test_rows_in_any_order_are_read_in_one_pass_over_a_checkpoint(tmp_path, monk
     rows[50, 1] = n
     with pytest.raises(IndexError, match=f"row {n} at position 101, .*0 … {n - 1}"):
         saved.pull("t", rows)
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_a_copy_of_a_checkpoint_is_read_by_itself(tmp_path, monkeypatch, again):
+    monkeypatch.chdir(tmp_path)
+    with godwit.Cluster() as c:
+        t = c.table("t", rows=10, dim=1)
+        for n in (1, 2):
+            c.worker.set(t, [3], [[n]])
+            c.save("runs")
+    first = godwit.load("runs#1")
+    monkeypatch.chdir("/")
+    for _ in range(2):
+        other = again(first)
+        assert other.number == 1 and other.pull("t", [3]).tolist() == [[1]]
+        del other
+    assert first.pull("t", [3]).tolist() == [[1]]  # what a copy had is its own
