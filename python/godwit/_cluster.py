@@ -242,18 +242,24 @@ class Handle:
     def __repr__(self) -> str:
         return f"Handle({'done' if self.done else 'under way'}, {self._worker!r})"
 
+    def _hold(self) -> None:
+        """Has the worker hold the buffers of an operation that is under way: an interrupt may come before __del__ has begun to give it up, and the library goes on."""
+        if self._cell.value:
+            self._worker._held[self._id, self._cell.value] = self._keep
+
     def _over(self) -> None:
+        self._worker._held.pop((self._id, self._cell.value), None)
         self._cell.value, self._keep = 0, ()
 
     def __del__(self) -> None:
-        if self._cell.value:
-            try:
+        try:
+            if self._cell.value:
                 self._give_up()
-            except Exception:  # at the interpreter's end
-                pass
-            except BaseException:  # an interrupt
-                self._worker._later.append(self)
-                raise
+        except Exception:  # at the interpreter's end, or an interrupt came before it was made
+            pass
+        except BaseException:  # an interrupt
+            self._worker._later.append(self)
+            raise
 
 
 class Worker:
@@ -269,6 +275,7 @@ class Worker:
         self._library = cluster._library
         self._clock = 0
         self._later: list[Handle] = []  # pushes that are waited for later
+        self._held: dict[tuple[int, int], tuple[Any, ...]] = {}  # buffers of operations that are under way
         self._advanced = 0  # groups in which the step has been counted that is not in all yet
 
     def _of(self, table: Table) -> tuple[_Group, int]:
@@ -339,6 +346,7 @@ class Worker:
             code = self._use(call, id, *arguments, _lib.SLICE_MS, ctypes.addressof(handle._cell))
             if code == 0:
                 return result
+            handle._hold()
             return handle.wait()
         except BaseException:
             handle._give_up()
@@ -349,6 +357,7 @@ class Worker:
         handle = Handle(self, id, keep, result)
         try:
             self._use(call, id, *arguments, 0, ctypes.addressof(handle._cell))
+            handle._hold()
             return handle
         except BaseException:
             handle._give_up()

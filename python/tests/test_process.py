@@ -4,6 +4,8 @@ import ctypes
 import gc
 import os
 import signal
+import sys
+import weakref
 
 import numpy as np
 import pytest
@@ -281,6 +283,35 @@ def test_an_interrupt_as_soon_as_the_library_returns_leaves_nothing_under_way(na
         for id, op in under_way:
             assert not op or lib.wait(id, op, 0) == -4  # the library does not know it any more: its buffers are free
         assert w.pull(t, [1]).shape == (1, 2)
+
+
+def test_an_interrupt_before_an_operation_is_given_up_leaves_its_buffers(monkeypatch):
+    def interrupt(frame, event, _):
+        if event == "call" and frame.f_code is godwit.Handle.__del__.__code__:  # as a signal does that came just before
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+
+    told = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda x: told.append(x.exc_type))
+    with godwit.Cluster(nodes=2) as c:
+        c.table("t", 10, 1)
+        c.start()
+        buffer = np.zeros(10)
+        there = weakref.ref(buffer)
+        handle = c.worker._begin(c._library.barrier, c._groups[0].workers[0], (buffer,), None)
+        del buffer
+        assert not handle.done
+        sys.setprofile(interrupt)
+        del handle
+        sys.setprofile(None)
+        assert told == [KeyboardInterrupt] and there() is not None
+        godwit.Handle.__new__(godwit.Handle)  # one that an interrupt kept from being made
+        assert told == [KeyboardInterrupt]
+        c.workers[1].barrier()
+        handle = c.worker._begin(c._library.barrier, c._groups[0].workers[0], (buffer := np.zeros(10),), None)
+        there = weakref.ref(buffer)
+        del buffer, handle  # as ever
+        assert there() is None
 
 
 def test_a_result_that_comes_with_an_interrupt_is_not_lost(cluster, monkeypatch):
