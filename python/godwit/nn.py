@@ -333,8 +333,7 @@ class Embedding(_Module):
     it is (that of ``godwit.init``). Gradients are sparse, whatever ``sparse`` says. ``max_norm`` is refused, and so is a ``device`` that is not the CPU: outputs
     are on the device of the ids. Rows are float32; the output is of another type after ``to(torch.bfloat16)``, ``half()`` and the like.
 
-    A forward takes a tensor of integers of any shape, and returns ``(*input.shape, embedding_dim)``. An id that is no row raises RowError (an IndexError). Forwards and optimizers
-    use the cluster's first worker: one thread at a time, another gets BusyError.
+    Forwards and optimizers use the cluster's first worker: one thread at a time, another gets BusyError.
     """
 
     def __init__(
@@ -378,6 +377,7 @@ class Embedding(_Module):
 
     @_eager
     def forward(self, input: torch.Tensor) -> torch.Tensor:
+        """Takes ids, a tensor of integers of any shape, and returns their rows: ``(*input.shape, embedding_dim)``. An id that is no row raises RowError (an IndexError)."""
         if not self.scale_grad_by_freq:
             out = cast(torch.Tensor, _Lookup.apply(self.weight, _checked(input), self.padding_idx, input.device, self._looks()))
             return out if self._dtype is torch.float32 else out.to(self._dtype)
@@ -438,6 +438,11 @@ class EmbeddingBag(_Module):
 
     @_eager
     def forward(self, input: torch.Tensor, offsets: torch.Tensor | None = None, per_sample_weights: torch.Tensor | None = None) -> torch.Tensor:
+        """Takes bags of ids, and returns ``(bags, embedding_dim)``.
+
+        ``input`` are integers of the shape ``(bags, n)``, or of one dimension with ``offsets``, where each bag begins (and the last one ends, with ``include_last_offset``).
+        ``per_sample_weights`` are for ``mode="sum"``, and of the shape of ``input``. An id that is no row raises RowError (an IndexError).
+        """
         if offsets is not None and (not isinstance(offsets, torch.Tensor) or offsets.dtype not in _INTEGERS):
             raise TypeError(f"offsets are of type {getattr(offsets, 'dtype', type(offsets).__name__)}, want a tensor of integers")
         rows, at, padding = _distinct(input, self.table, self.padding_idx, self.weight, self._looks())
@@ -523,6 +528,7 @@ class EmbeddingBagCollection(torch.nn.Module):
                 self._features.append((f, t.name))
 
     def forward(self, features: Any) -> Any:
+        """Returns the pooled rows of all features: of each a matrix ``(bags, embedding_dim)``, by its name, or a KeyedTensor."""
         out = {f: self._pool(f, self.embedding_bags[t], features[f]) for f, t in self._features}
         keyed = getattr(sys.modules.get(type(features).__module__), "KeyedTensor", None)  # torchrec's, which is not imported here
         return out if keyed is None else keyed(list(out), [x.shape[1] for x in out.values()], torch.cat(list(out.values()), 1))
