@@ -28,6 +28,16 @@ func TestCountersCountFarBeyondWhatFloatsHold(t *testing.T) {
 	}
 }
 
+func TestACounterCarriesWhatMakesAWholeHighFloat(t *testing.T) {
+	for _, c := range []struct{ push, low, high float32 }{{CounterBase - 1, CounterBase - 1, 0}, {CounterBase, 0, 1}, {-1, CounterBase - 1, -1}, {-CounterBase, 0, -1}} {
+		x := newRow(Counter{}, 0, 0)
+		Counter{}.Apply(x.value, x.state, []float32{c.push, 0})
+		if x.value[0] != c.low || x.value[1] != c.high {
+			t.Errorf("%v counts as %v, want %v and %v", c.push, x.value, c.low, c.high)
+		}
+	}
+}
+
 func TestMergedCountersLoseNothing(t *testing.T) {
 	rnd := newRand(t)
 	base, want := newRow(Counter{}, 0, 0), int64(0)

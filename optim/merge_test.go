@@ -217,24 +217,28 @@ func TestMergedAdamMeansAgreeToFirstOrder(t *testing.T) {
 
 func TestAdamStepsAreBoundedWhateverMergingLeft(t *testing.T) {
 	rnd := newRand(t)
-	r := Adam{LR: 0.1}
 	const dim = 19
-	for range 1000 {
-		x := newRow(r, make([]float32, dim)...)
-		for i := range x.state {
-			x.state[i] = float32(rnd.NormFloat64() * math.Pow(10, float64(rnd.IntN(9)-4)))
-		}
-		push := make([]float32, dim)
-		if rnd.IntN(2) == 0 {
-			push = whole(rnd, 1, dim)[0]
-		}
-		r.Apply(x.value, x.state, push)
-		for i, v := range x.value {
-			if !(math.Abs(float64(v)) <= 0.1*7.3) {
-				t.Fatalf("a step of %v from state %v", v, x.state)
+	for _, r := range []godwit.Rule{Adam{LR: 0.1}, SparseAdam{}} {
+		for range 1000 {
+			value, push := make([]float32, dim), make([]float32, dim)
+			if rnd.IntN(2) == 0 {
+				push = whole(rnd, 1, dim)[0]
 			}
-			if !(x.state[dim+i] >= 0) {
-				t.Fatalf("v[%d] is %v after a step", i, x.state[dim+i])
+			if _, ok := r.(Rated); ok {
+				value, push = append(value, 0), append(push, 0.1)
+			}
+			x := newRow(r, value...)
+			for i := range x.state {
+				x.state[i] = float32(rnd.NormFloat64() * math.Pow(10, float64(rnd.IntN(9)-4)))
+			}
+			r.Apply(x.value, x.state, push)
+			for i, v := range x.value[:dim] {
+				if !(math.Abs(float64(v)) <= 0.1*7.3) {
+					t.Fatalf("%s: a step of %v from state %v", r.Name(), v, x.state)
+				}
+				if !(x.state[dim+i] >= 0) {
+					t.Fatalf("%s: v[%d] is %v after a step", r.Name(), i, x.state[dim+i])
+				}
 			}
 		}
 	}
@@ -319,6 +323,20 @@ func TestGradientsWhoseSquaresOverflowLeaveMergedRowsFinite(t *testing.T) {
 						t.Fatalf("%s: after round %d the row is %v, %v", r.Name(), step+1, owner.value, owner.state)
 					}
 				}
+			}
+		}
+	}
+}
+
+// What is beyond 2⁴⁷ counts as that, and keeps its sign.
+func TestAGradientBeyondTheLargestCountsAsTheLargestOfItsSign(t *testing.T) {
+	for _, r := range []godwit.Rule{ProximalAdaGrad{LR: 0.1}, Adam{LR: 0.1}, FTRL{LR: 0.1}, SparseAdam{}} {
+		for _, sign := range []float32{-1, 1} {
+			far, most := newRow(r, 0, 0), newRow(r, 0, 0)
+			r.Apply(far.value, far.state, []float32{sign * 1e20, 0.5})
+			r.Apply(most.value, most.state, []float32{sign * (1 << 47), 0.5})
+			if !slices.Equal(far.value, most.value) || !slices.Equal(far.state, most.state) || !(far.pull(r)[0]*sign < 0) {
+				t.Errorf("%s: a gradient of %v leaves %v, %v; one of 2⁴⁷ %v, %v", r.Name(), sign*1e20, far.value, far.state, most.value, most.state)
 			}
 		}
 	}

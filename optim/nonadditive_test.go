@@ -20,6 +20,14 @@ func TestMergedMaxAndMinEqualTheSerialRun(t *testing.T) {
 		if !slices.Equal(serial.value, merged.value) {
 			t.Errorf("%s, from infinity: merged %v, serial %v", r.Name(), merged.value, serial.value)
 		}
+		sign := float32(1) // of what changes nothing
+		if r.Name() == "max" {
+			sign = -1
+		}
+		serial, merged = apart(r, newRow(r, 5*sign, 3), [][]float32{{7 * sign, 3 - sign}, {9 * sign, 3 + sign}})
+		if want := []float32{5 * sign, 3 - sign}; !slices.Equal(serial.value, want) || !slices.Equal(merged.value, want) {
+			t.Errorf("%s, of a coordinate that nothing changes: merged %v, serial %v, want %v", r.Name(), merged.value, serial.value, want)
+		}
 	}
 }
 

@@ -153,7 +153,8 @@ func (RatedAdaGrad) CheckDim(dim int) error { return ratedDim(dim) }
 // NonAdditive says that rates do not add up.
 func (RatedAdaGrad) NonAdditive() {}
 
-// RatedRowAdaGrad is [RowAdaGrad] by the rate of each push. Its LR is not used.
+// RatedRowAdaGrad is [RowAdaGrad] by the rate of each push. Its LR is not used. Copies merge as those of [RowAdaGrad]: no push
+// changes the float of the rate, and so no merge does.
 type RatedRowAdaGrad struct{ RowAdaGrad }
 
 // Name returns the rule and its parameters, such as "ratedrowadagrad(eps=1e-10,init=0)".
@@ -169,17 +170,6 @@ func (r RatedRowAdaGrad) Apply(value, state, push []float32) {
 	value, g, lr := rated(value, push)
 	r.LR = lr
 	r.RowAdaGrad.Apply(value, state, g)
-}
-
-// Pack is that of [RowAdaGrad].
-func (r RatedRowAdaGrad) Pack(value, state, dvalue []float32) {
-	r.RowAdaGrad.Pack(value, state, dvalue[:len(dvalue)-1])
-}
-
-// Merge is that of [RowAdaGrad].
-func (r RatedRowAdaGrad) Merge(value, state, dvalue []float32) {
-	n := len(value) - 1
-	r.RowAdaGrad.Merge(value[:n], state, dvalue[:n])
 }
 
 // Rated marks the rule.

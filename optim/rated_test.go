@@ -121,6 +121,9 @@ func TestRatesGoBehindVectorsAndAreTakenAway(t *testing.T) {
 func TestPushesThatBringTheirRateAreNeverRoundedOrAddedUp(t *testing.T) {
 	for _, r := range []Rated{RatedSGD{}, RatedAdaGrad{}, RatedRowAdaGrad{}, RatedAdam{}, SparseAdam{}} {
 		table := godwit.Table{Name: "weights", Rows: 1, Dim: 3, Rule: r}
+		if _, err := godwit.NewModel(godwit.Table{Name: "rates", Rows: 1, Dim: 1, Rule: r}); err == nil || !strings.Contains(err.Error(), "its rate") {
+			t.Errorf("%s takes values that have nothing but a rate: %v", r.Name(), err)
+		}
 		if table.MayRound() {
 			t.Errorf("pushes of %s may be rounded", r.Name())
 		}
