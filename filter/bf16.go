@@ -40,7 +40,7 @@ func (f BF16) Filter(b *godwit.FilterBatch) {
 			}
 		}
 	}
-	b.Encoding = godwit.Encoding{Coding: godwit.BFloat16 | b.Encoding.Coding&godwit.Sparse}
+	encode(b, godwit.Encoding{Coding: godwit.BFloat16})
 }
 
 // Quantize rounds one vector.

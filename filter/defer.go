@@ -133,7 +133,7 @@ func (f Active) Check() error {
 // Filter drops the vectors of inactive keys.
 func (f Active) Filter(b *godwit.FilterBatch) {
 	for i, k := range b.Keys {
-		if b.Sent(i) && !f.Is(k) {
+		if !f.Is(k) {
 			b.Drop(i)
 		}
 	}

@@ -83,7 +83,7 @@ func TestRoundedValuesLieOnTheGridLessThanAQuantumAway(t *testing.T) {
 					to       float32
 					encoding godwit.Encoding
 				}{{b.Vals[j], b.Encoding}, {rounded[j], encoding}} {
-					if d := math.Abs(float64(y.to) - float64(x)); !fits(y.encoding, y.to) || !(d <= quantum(y.encoding, x)) {
+					if d := math.Abs(float64(y.to) - float64(x)); !fits(y.encoding, y.to) || !(d <= quantum(y.encoding, x)) || y.to-y.to != 0 {
 						t.Fatalf("%s made %v of %v, of a quantum of %v; encoding %+v", f.Name(), y.to, x, quantum(y.encoding, x), y.encoding)
 					}
 				}
@@ -291,6 +291,36 @@ func TestSparseIsForVectorsWithZeros(t *testing.T) {
 		Sparse{}.Filter(b)
 		if b.Encoding.Coding != c.want {
 			t.Errorf("%v of coding %d: coding %d, want %d", c.vals, c.before, b.Encoding.Coding, c.want)
+		}
+	}
+}
+
+// A filter that rounds has fewer bits written for each value, whatever Sparse decided before: four zeros of 64 values are worth their
+// bits where a value takes four bytes, and cost more than they save where it takes one.
+func TestSparseBeforeAFilterThatRoundsIsUsedIfItShortensWhatIsRounded(t *testing.T) {
+	for _, zeros := range []int{4, 32} {
+		vals := normal(64, 1, 0)
+		clear(vals[:zeros])
+		for _, f := range []godwit.Filter{FixedPoint(1), FixedPoint(2), BF16{}} {
+			before, behind := batch(64, 0, vals), batch(64, 0, vals)
+			Sparse{}.Filter(before)
+			f.Filter(before)
+			f.Filter(behind)
+			Sparse{}.Filter(behind)
+			if before.Encoding != behind.Encoding {
+				t.Errorf("%d zeros: the encoding is %v with sparse before %s, %v behind it", zeros, before.Encoding, f.Name(), behind.Encoding)
+			}
+		}
+	}
+}
+
+func TestSkipDefersAsManyVectorsAsItsProbabilitySays(t *testing.T) {
+	const n = 10_000
+	for _, p := range []float64{0.1, 0.5, 0.9} {
+		b := batch(1, 0, make([]float32, n))
+		Skip{P: p}.Filter(b)
+		if share := float64(b.Dropped()) / n; math.Abs(share-p) > 6*math.Sqrt(p*(1-p)/n) {
+			t.Errorf("-seed %d: %v of the vectors are deferred, want %v", *seedFlag, share, p)
 		}
 	}
 }

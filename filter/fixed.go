@@ -88,9 +88,15 @@ func (f Fixed) Filter(b *godwit.FilterBatch) {
 			}
 		}
 	}
-	e := f.encoding(g.step)
-	e.Coding |= b.Encoding.Coding & godwit.Sparse
-	b.Encoding = e
+	encode(b, f.encoding(g.step))
+}
+
+// encode has a batch that was rounded written in an encoding. Whether Sparse still shortens it is decided anew: rounded values take fewer bits.
+func encode(b *godwit.FilterBatch, e godwit.Encoding) {
+	sparse := b.Encoding.Coding&godwit.Sparse != 0
+	if b.Encoding = e; sparse {
+		Sparse{}.Filter(b)
+	}
 }
 
 // Quantize rounds one vector, unless it is so short that its step would take more bytes
