@@ -128,3 +128,29 @@ func TestOnlyRepurposeWatches(t *testing.T) {
 		}
 	}
 }
+
+// A key that is found not to be here is not looked for again, even if it comes back, until the worker accesses it again.
+func TestRepurposeForgetsAKeyUntilItIsAccessedAgain(t *testing.T) {
+	s := newSampler(t, Uniform(16), Repurpose{}, false, 6)
+	here := true
+	w := &fakeWorker{dim: testDim, local: func(godwit.Key) bool { return here }}
+	repurposed := func() uint64 {
+		before := s.Stats().Repurposed
+		draw(t, s, w, 3)
+		return s.Stats().Repurposed - before
+	}
+	accessed(s, 4)
+	if n := repurposed(); n != 3 {
+		t.Errorf("%d of 3 samples are the key that was accessed", n)
+	}
+	here = false
+	repurposed()
+	here = true
+	if n := repurposed(); n != 0 {
+		t.Errorf("%d samples are a key that was found to be elsewhere", n)
+	}
+	accessed(s, 4)
+	if n := repurposed(); n != 3 {
+		t.Errorf("%d of 3 samples are the key that was accessed again", n)
+	}
+}

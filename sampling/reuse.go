@@ -187,7 +187,6 @@ func (p *pool) nextRound(s *Sampler) error {
 	for range p.size {
 		k, err := s.draw()
 		if err != nil {
-			p.keys = p.keys[:0]
 			return err
 		}
 		p.keys = append(p.keys, k)

@@ -2,6 +2,7 @@ package sampling
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -251,5 +252,50 @@ func TestDebtsAreBoundedByWhatWasOpen(t *testing.T) {
 				t.Fatalf("%d keys are postponed, no more than 10 were ever open", n)
 			}
 		}
+	}
+}
+
+// What a sample postponed and did not use comes first in the next one, is not postponed again, and outlasts samples that fail or are
+// finished without being pulled.
+func TestAPostponedKeyComesFirstInTheNextSampleThatIsPulled(t *testing.T) {
+	s := newSampler(t, Uniform(1000), Reuse{Postpone: true, Uses: 1}, false, 5)
+	var away godwit.Key // the only key that is not local
+	w := &fakeWorker{dim: testDim, local: func(k godwit.Key) bool { return k != away }}
+	prepare := func() godwit.SampleID {
+		t.Helper()
+		id, err := s.Prepare(w, 4, 0, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	pull := func(id godwit.SampleID) godwit.Key {
+		t.Helper()
+		var key [1]godwit.Key
+		if err := s.Pull(context.Background(), w, id, key[:], make([]float32, testDim)); err != nil {
+			t.Fatal(err)
+		}
+		return key[0]
+	}
+	id := prepare()
+	away = w.intents[0].keys[0]
+	if k := pull(id); k == away || s.Stats().PutOff != 1 {
+		t.Fatalf("key %d was not put off: %d comes first", away, k)
+	}
+	s.Finish(id)
+	w.intErr = errors.New("no room")
+	if _, err := s.Prepare(w, 4, 0, 1); err == nil {
+		t.Fatal("a sample is prepared that could not be announced")
+	}
+	w.intErr = nil
+	good := s.spec.Dist
+	s.spec.Dist = wild{good, 1 << 40, 1000}
+	if _, err := s.Prepare(w, 300, 0, 1); err == nil { // more than the pool has
+		t.Fatal("a sample is prepared of rows that are not there")
+	}
+	s.spec.Dist = good
+	s.Finish(prepare())
+	if k := pull(prepare()); k != away || s.Stats().PutOff != 1 {
+		t.Errorf("the first key is %d, and %d were put off, want key %d, which was put off once", k, s.Stats().PutOff, away)
 	}
 }

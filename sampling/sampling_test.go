@@ -793,3 +793,28 @@ func randomCalls(t *testing.T, scheme Scheme, distinct bool, seed uint64) {
 		}
 	}
 }
+
+// Weights that no float64 holds are those of the same proportions.
+func TestPowersThatOverflowHaveTheirProportions(t *testing.T) {
+	for _, c := range []struct{ freq, exponent float64 }{{1e-300, 2}, {1e300, 2}, {1e-300, -2}} {
+		d := mustPower(t, []float64{c.freq, 2 * c.freq, 0}, c.exponent)
+		if got, want := d.Prob(1)/d.Prob(0), math.Pow(2, c.exponent); math.Abs(got-want) > 1e-6*want || d.Support() != 2 {
+			t.Errorf("frequencies of %v to the power of %v have the proportion %v, want %v", c.freq, c.exponent, got, want)
+		}
+	}
+}
+
+// The ids of a slot begin anew after the last one, and stay within their bits.
+func TestIDsStayWithinTheirBits(t *testing.T) {
+	s := newSampler(t, Uniform(16), Independent{}, false, 1)
+	w := &fakeWorker{dim: testDim}
+	draw(t, s, w, 1)
+	s.slots[0].gen = 1<<genBits - 1
+	id, err := s.Prepare(w, 1, 0, 1)
+	if err != nil || id == 0 || id >= 1<<IDBits {
+		t.Fatalf("id %#x, %v", id, err)
+	}
+	if err := s.Pull(context.Background(), w, id, make([]godwit.Key, 1), make([]float32, testDim)); err != nil {
+		t.Error(err)
+	}
+}
