@@ -262,9 +262,7 @@ func (p *Pool) lease(a *account, node, n int) Lease {
 	}
 	a.left -= r.To - r.From
 	a.out[node] += r.To - r.From
-	l := Lease{Epoch: a.epoch, Run: r, Skip: a.skip[r.From]}
-	delete(a.skip, r.From)
-	return l
+	return Lease{Epoch: a.epoch, Run: r, Skip: a.skip[r.From]}
 }
 
 // unskipped shortens a run so that none but its first chunk is one that is under way.

@@ -476,6 +476,9 @@ func TestPositionsOfNodesGoTogether(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v, want %+v", got, err, want)
 	}
+	if both, err = Merge(since, begin); err != nil || !reflect.DeepEqual(both.Whole(), want) {
+		t.Errorf("in another order: %+v, %v, want %+v", both.Whole(), err, want)
+	}
 }
 
 // readPosition reads a position as JSON, and checks it.
@@ -533,6 +536,93 @@ func TestANodeThatIsTooSlowGoesOnWithTheNextEpoch(t *testing.T) {
 	a.out[0], a.gone[0] = 1, true
 	if p.slow(a, 1) {
 		t.Error("node 1 is refused a chunk because of a node that gets none either (L7)")
+	}
+	if a.out[0], a.gone[0] = 0, false; p.slow(a, 1) {
+		t.Error("node 1 is refused a chunk because of a node that has none")
+	}
+	// Node 0 is three times as fast. When node 1 is through with the last chunk, node 0 would be with it, behind the one that it has begun.
+	a.pace, a.done, a.out, a.left = []float64{0, 0}, []int{29, 10}, []int{1, 0}, 1
+	if p.slow(a, 1) {
+		t.Error("node 1 is refused a chunk that it would finish by the time that node 0 needs for it behind its own")
+	}
+}
+
+func TestAWorkerThatIsIdleGetsAChunkWhateverTheNodeHas(t *testing.T) {
+	p := NewPool(Plan{Chunks: 10, Epochs: 1, Workers: []int{2, 2}})
+	a := p.epochs[0]
+	a.free, a.left, a.out = [][]Run{{{4, 5}}, nil}, 1, []int{8, 1} // one worker of node 0 has taken all that the node has leased
+	if ls := asks(t, p, 0, nil); len(ls) == 0 {
+		t.Error("a worker has nothing to do, a chunk is free, and its node gets none")
+	}
+}
+
+func TestANodeThatFinishedNothingOfAnEpochTakesPartInTheNext(t *testing.T) {
+	p := NewPool(Plan{Chunks: mostChunks, Epochs: 2, Workers: []int{1, 1}})
+	for ls := asks(t, p, 0, nil); ls[0].Epoch == 1; {
+		ls = asks(t, p, 0, ls)
+	}
+	got := 0
+	for _, l := range asks(t, p, 1, nil) {
+		got += l.To - l.From
+	}
+	if got < mostChunks/256 {
+		t.Errorf("a node that finished nothing of the epoch before gets %d of %d chunks", got, mostChunks)
+	}
+}
+
+func TestTheLastChunksGoToAsManyWorkers(t *testing.T) {
+	p := NewPool(Plan{Chunks: 8, Epochs: 1, Workers: []int{1, 1, 1, 1}})
+	a := p.epochs[0]
+	a.free, a.left = [][]Run{{{0, 2}}, {{3, 4}}, nil, nil}, 3
+	if ls := asks(t, p, 0, nil); len(ls) != 1 || ls[0].Run != (Run{0, 1}) {
+		t.Errorf("of the last 3 chunks of 4 nodes, one with a worker gets %v, want one chunk", ls)
+	}
+}
+
+func TestOnlyTheFirstChunkOfALeaseHasStepsThatAreDone(t *testing.T) {
+	s := NewStock(1)
+	s.Add([]Lease{{Epoch: 1, Run: Run{0, 2}, Skip: 3}, {Epoch: 1, Run: Run{5, 6}, Skip: 1}})
+	for _, want := range []Chunk{{Epoch: 1, Chunk: 0, Skip: 3}, {Epoch: 1, Chunk: 1}, {Epoch: 1, Chunk: 5, Skip: 1}} {
+		if c, ok := s.Take(0, 0); !ok || c != want {
+			t.Errorf("the next chunk is %+v (%v), want %+v", c, ok, want)
+		}
+	}
+}
+
+func TestANodeThatGotNothingDoesNotAskAgainAtOnce(t *testing.T) {
+	s := NewStock(1)
+	if !s.Due() {
+		t.Error("a node never asks for its first chunks")
+	}
+	s.Report(1)
+	if s.Add(nil); s.Due() {
+		t.Error("a node that got nothing asks again, though it has nothing to tell")
+	}
+}
+
+func TestPositionsThatCannotBeAreRefused(t *testing.T) {
+	for what, e := range map[string]Epoch{
+		"a chunk is finished and under way":  {Done: []Run{{0, 2}}, Under: []Under{{1, 1}}},
+		"a chunk is finished twice":          {Done: []Run{{0, 2}, {1, 3}}},
+		"a chunk is behind the last":         {Done: []Run{{9, 11}}},
+		"there are more chunks than numbers": {Parts: 2, Stages: math.MaxInt},
+		"a stage is of no parts":             {Stages: 1},
+	} {
+		e.Epoch = 1
+		if err := (Position{First: 1, Epochs: []Epoch{e}}).Check(10); err == nil {
+			t.Errorf("%s: no error", what)
+		}
+	}
+}
+
+func TestTheStageIsTheFirstThatIsNotFinished(t *testing.T) {
+	for _, c := range []struct {
+		done []Run
+		want int
+	}{{nil, 0}, {[]Run{{0, 1}}, 0}, {[]Run{{0, 2}}, 1}, {[]Run{{0, 3}, {4, 6}}, 1}, {[]Run{{2, 4}}, 0}, {[]Run{{0, 6}}, 3}} {
+		if got := (&Epoch{Parts: 2, Stages: 3, Done: c.done}).Stage(); got != c.want {
+			t.Errorf("with %v finished, the stage is %d, want %d", c.done, got, c.want)
+		}
 	}
 }
 
