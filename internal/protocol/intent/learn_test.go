@@ -58,6 +58,9 @@ func TestACheapPushEarnsNoCopyAndADearOneDoesSooner(t *testing.T) {
 	if got := times(true, leastCost-1); got != 1000 {
 		t.Errorf("pushes that cost %d earn a copy after %d", leastCost-1, got)
 	}
+	if got := times(true, leastCost); got == 1000 {
+		t.Errorf("no push that costs %d earns a copy", leastCost)
+	}
 	cheap, dear := times(false, 1), times(false, 100)
 	if cheap != copyCost || dear != again {
 		t.Errorf("pulls earn a copy after %d and %d, want %d and %d", cheap, dear, copyCost, again)
@@ -221,5 +224,82 @@ func TestWhatAnAccessCostsIsKnownOfVeryMany(t *testing.T) {
 		if w := x.Worth(5, 1, 0); w.Saves != 33 {
 			t.Fatalf("after %d accesses, one costs %d, want 33", i+1, w.Saves)
 		}
+	}
+}
+
+// Wishes that begin and end take no more memory with time: neither their order, nor the traces of what was wished for.
+func TestWishesThatComeAndGoTakeNoMoreMemory(t *testing.T) {
+	var l Learner
+	for k := range godwit.Key(10_000) {
+		for l.Missed(k, false, true, 1, 100) != Copy {
+		}
+		l.Wish(k)
+		l.End(k)
+	}
+	if len(l.traces) > 2*firstTraces || cap(l.order) > 8*firstTraces {
+		t.Errorf("no wish is left, and there is room for %d traces and an order of %d", len(l.traces), cap(l.order))
+	}
+}
+
+// The room for traces follows how many there are.
+func TestTheRoomForTracesIsAFewTimesAsMany(t *testing.T) {
+	var l Learner
+	for k := range godwit.Key(100) {
+		l.Missed(k, false, true, 1, 1)
+		if n := int(k) + 1; len(l.traces) > max(firstTraces, 3*n) {
+			t.Fatalf("there is room for %d traces of %d keys", len(l.traces), n)
+		}
+	}
+}
+
+func TestACopyThatWasWorthItEarnsTheNextOneSooner(t *testing.T) {
+	var l Learner
+	for range 2 {
+		l.Wish(1)
+		weigh(&l, 1, 0, firstCredit)
+		l.End(1)
+	}
+	if got := l.find(1).patience; got != 2 {
+		t.Fatalf("after two copies that were not worth it the patience is %d", got)
+	}
+	for want := range []uint8{1, 0} {
+		l.Wish(1)
+		l.End(1)
+		got := uint8(0)
+		if x := l.find(1); x != nil {
+			got = x.patience
+		}
+		if got != uint8(1-want) {
+			t.Errorf("after copies that were worth it the patience is %d, want %d", got, 1-want)
+		}
+	}
+}
+
+// The most that a copy may have saved counts like enough.
+func TestACopyThatSavedVeryManyAccessesGoesOn(t *testing.T) {
+	for _, saved := range []uint32{mostCredit, 1 << 29, 1<<32 - 1} {
+		if x := (Worth{Saves: 8, Saved: saved, Records: 1}); !x.Goes() {
+			t.Errorf("a copy ends that saved %d accesses", saved)
+		}
+	}
+}
+
+// A node that forgets a part of its pushes must not say how many it made since a version that it had before.
+func TestABidCountsAllPushesSinceItsVersion(t *testing.T) {
+	var l Learner
+	pushes := uint64(0)
+	for l.Missed(3, false, false, 1, 1) != Bid { // it reads and pushes in turn
+		l.Missed(3, true, false, 1, 1)
+	}
+	l.TakeBid(3)
+	l.BidAnswered(3, 10)
+	for range 1 << 16 {
+		l.Missed(3, true, false, 1, 1)
+		pushes++
+	}
+	for l.Missed(3, false, false, 1, 1) != Bid {
+	}
+	if since, n := l.TakeBid(3); since != 0 && n != pushes {
+		t.Errorf("the bid says %d pushes since version %d, there were %d", n, since, pushes)
 	}
 }

@@ -120,3 +120,48 @@ func TestAWorkerThatDoesNotTickChangesNothing(t *testing.T) {
 		t.Errorf("Window says %d, Observe said %d", tm.Window(), w)
 	}
 }
+
+// Until the first tick nothing is known of the speed, and the window stays wide.
+func TestTheFirstWindowLastsUntilTheFirstTick(t *testing.T) {
+	var tm Timer
+	for now := range int64(10) {
+		if w := tm.Observe(now*1e6, 0, false); w != firstWindow {
+			t.Fatalf("before the first tick the window is %d, want %d", w, firstWindow)
+		}
+	}
+}
+
+// One action in four takes twenty ticks. The window is for these, not for the mean.
+func TestTheWindowCoversActionsThatAreSeldomSlow(t *testing.T) {
+	var tm Timer
+	tm.Observe(0, 0, false)
+	least := godwit.Forever
+	for i := range int64(1000) {
+		lead := 1e-3
+		if i%4 == 0 {
+			lead = 20e-3
+		}
+		tm.Lead(lead)
+		if w := tm.Observe((i+1)*1e6, godwit.Clock(i+1), false); i > 500 {
+			least = min(least, w)
+		}
+	}
+	if least < 14 {
+		t.Errorf("the window is %d ticks where an action in four takes 20", least)
+	}
+}
+
+// A worker begins to fetch with long steps, and goes on until they are half as long.
+func TestAWorkerFetchesAheadOfLongStepsUntilTheyAreHalfAsLong(t *testing.T) {
+	for _, c := range []struct {
+		pace Pace
+		want bool
+	}{
+		{Pace{Long: 1000}, true}, {Pace{Took: 1000, Long: 1000}, true}, {Pace{Took: 999, Long: 1000}, false}, {Pace{Took: 500, Long: 1000, Fetched: true}, true},
+		{Pace{Took: 499, Long: 1000, Fetched: true}, false}, {Pace{Took: 5000, Fetched: true}, false},
+	} {
+		if got := c.pace.Fetches(); got != c.want {
+			t.Errorf("%+v fetches: %v", c.pace, got)
+		}
+	}
+}
