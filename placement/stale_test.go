@@ -3,7 +3,7 @@ package placement
 import "testing"
 
 func TestStaleKeepsWhatIsReadForAsLongAsItIsTold(t *testing.T) {
-	for text, want := range map[string]int64{"stale": StaleKeep, "stale(keep=3)": 3} {
+	for text, want := range map[string]int64{"stale": StaleKeep, "stale(keep=1)": 1, "stale(keep=3)": 3} {
 		p, err := ByName(text)
 		if err != nil {
 			t.Fatal(err)

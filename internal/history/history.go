@@ -393,11 +393,6 @@ func (h *History) readSet(x *keyHistory, r *Reading, v []float32) error {
 	if err != nil {
 		return fmt.Errorf("%v: %w", r, err)
 	}
-	for i, s := range x.sets {
-		if s.done > 0 && s.done < r.at && (h.single(r.key) || s.node == r.node) && x.older(j, i) {
-			return fmt.Errorf("%v reads %v, of set %d, after set %d was complete", r, v, j, i)
-		}
-	}
 	if err := h.fits(x, r, j, v); err != nil {
 		return fmt.Errorf("%v reads %v, of set %d: %w", r, v, j, err)
 	}

@@ -211,3 +211,38 @@ func TestACoordinateThatNobodyPushesToIsJudged(t *testing.T) {
 		}
 	}
 }
+
+// What a faulty run seldom or never does is judged, too: its past rows are all of one order, and what it reads of them is mostly of one push.
+func TestReadsThatNoOrderExplainsAreJudged(t *testing.T) {
+	h := oneCopy(false)
+	a, b := h.ReadIssued(0, key), h.ReadIssued(1, key)
+	h.PushIssued(0, key)
+	h.PushIssued(1, key)
+	for _, err := range []error{h.Read(a, []float32{1, 0, 0}), h.Read(b, []float32{0, 1, 0})} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.PushComplete(0, key)
+	h.PushComplete(1, key)
+	if h.Final(key, []float32{1, 1, 0}) == nil {
+		t.Error("two reads each of which lacks the other's push go unnoticed")
+	}
+
+	h = oneCopy(false)
+	late := h.ReadIssued(1, key)
+	h.PushIssued(0, key)
+	h.PushComplete(0, key)
+	h.PushIssued(1, key)
+	if h.Read(late, []float32{0, 1, 0}) == nil {
+		t.Error("a read goes unnoticed that has a push without the one that was complete before it")
+	}
+
+	h = oneCopy(false)
+	for range 2 {
+		h.SetComplete(key, h.SetIssued(0, key))
+	}
+	if h.Read(h.ReadIssued(1, key), []float32{Era, Era, Era}) == nil {
+		t.Error("a read goes unnoticed that is of a set before the last one")
+	}
+}

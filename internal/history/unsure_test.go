@@ -103,3 +103,32 @@ func TestClocksNoticeAPushThatCountsTwice(t *testing.T) {
 		}
 	}
 }
+
+// A read whose bound says that all workers are at a clock must not return before they are.
+func TestClocksNoticeAReadThatDidNotWait(t *testing.T) {
+	c := NewClocks(2)
+	c.Advance(0)
+	if c.Read(key, []float32{0, 0}, Moment{Clock: 1}) == nil {
+		t.Error("a read goes unnoticed that returns while a worker is before the clock that it must contain")
+	}
+	c.Barrier(1)
+	if err := c.Read(key, []float32{0, 0}, Moment{Clock: 1}); err != nil {
+		t.Error(err)
+	}
+}
+
+// What was held back counts when it was flushed, unless a set that is under way may have overwritten it.
+func TestASetUnderWayMayOverwriteWhatWasHeldBack(t *testing.T) {
+	for set, want := range []int{1, 0} {
+		h := oneCopy(false).Holds(func(godwit.Key) bool { return true })
+		h.PushIssued(0, key)
+		h.PushComplete(0, key)
+		done := h.Completed(0, key)
+		if set > 0 {
+			h.SetIssued(0, key)
+		}
+		if sure := h.Flushed(0, key, done); done[0] != 1 || sure[0] != want {
+			t.Errorf("with %d sets under way, %d of %d pushes are sure, want %d", set, sure[0], done[0], want)
+		}
+	}
+}
