@@ -289,3 +289,57 @@ func TestRankingEndsWhenItsContextDoes(t *testing.T) {
 		t.Error("Rank returned no error")
 	}
 }
+
+// How an answer compares does not depend on the blocks in which candidates come, nor on where the known answers lie in these.
+func TestAnAnswerComparesAlikeWithCandidatesInAnyBlocks(t *testing.T) {
+	const seed = 11
+	r := rand.New(rand.NewPCG(seed, 0))
+	for range 200 {
+		scores := make([]float32, 1+r.IntN(60))
+		for i := range scores {
+			scores[i] = float32(r.IntN(5))
+		}
+		answer := uint32(r.IntN(len(scores)))
+		var known []uint32
+		for e := range scores {
+			if r.IntN(4) == 0 || uint32(e) == answer {
+				known = append(known, uint32(e))
+			}
+		}
+		whole := query{answer: answer, known: known, score: scores[answer]}
+		blocks := whole
+		whole.count(slices.Clone(scores), 0)
+		for from := 0; from < len(scores); {
+			n := min(1+r.IntN(10), len(scores)-from)
+			blocks.count(slices.Clone(scores[from:from+n]), from)
+			from += n
+		}
+		if whole.greater != blocks.greater || whole.equal != blocks.equal || whole.broken != blocks.broken {
+			t.Fatalf("answer %d among %v, known %v: %d greater and %d equal, in blocks %d and %d", answer, scores, known, whole.greater, whole.equal, blocks.greater, blocks.equal)
+		}
+	}
+}
+
+// Rounding may make the squared distance of what is nearly one less than 0.
+func TestDistancesOfWhatIsNearlyOneAreNumbers(t *testing.T) {
+	dots := []float32{1.0001, 1}
+	if toDistances(dots, 1, []float32{1, 1}); !(dots[0] >= 0 && dots[0] < 0.02 && dots[1] >= 0 && dots[1] < 0.02) {
+		t.Errorf("the distances are %v", dots)
+	}
+}
+
+func TestDropoutLeavesTheMeanAsItIs(t *testing.T) {
+	const n, p = 100_000, 0.3
+	d := newDropout(p, rand.NewPCG(1, 2))
+	m := make([]float32, n)
+	d.mask(m)
+	sum, out := 0.0, 0
+	for _, x := range m {
+		if sum += float64(x); x == 0 {
+			out++
+		}
+	}
+	if share := float64(out) / n; math.Abs(share-p) > 0.01 || math.Abs(sum/n-1) > 0.02 {
+		t.Errorf("%v of the elements are left out, want %v; the mean factor is %v, want 1", share, p, sum/n)
+	}
+}

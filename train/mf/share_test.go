@@ -1,6 +1,7 @@
 package mf
 
 import (
+	"context"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -144,6 +145,53 @@ func TestABlocksColumnsAreNamedWhenItBegins(t *testing.T) {
 				if !slices.Contains(block, col) {
 					t.Fatalf("column %d is not of the block %v", col, block)
 				}
+			}
+		}
+	}
+}
+
+// A localizer notes what is localized.
+type localizer struct {
+	godwit.Worker
+	calls [][]godwit.Key
+}
+
+func (w *localizer) Localize(ctx context.Context, keys []godwit.Key) error {
+	w.calls = append(w.calls, slices.Clone(keys))
+	return w.Worker.Localize(ctx, keys)
+}
+
+// A worker localizes its rows once, those with cells, and the columns of a block once a stage.
+func TestWhatAWorkerAloneNeedsIsLocalizedOnce(t *testing.T) {
+	const parts, epochs = 3, 2
+	set := randomSet(40, 30, 600, 3)
+	set.Rows++ // one without cells
+	task, s := setup(t, small(Blocks), set, 1, 1)
+	k, err := task.keys(s.Workers(0)[0].Model())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for part := range parts {
+		w := &localizer{Worker: s.Workers(0)[0]}
+		tr := &trainer{task: task, w: w, load: newLoader(task, k, train.Partition{Index: part, Count: parts}), lr: 0.01}
+		var b train.Batch[Batch]
+		for epoch := 1; epoch <= epochs; epoch++ {
+			for stage := range parts {
+				at := train.At{Epoch: epoch, Chunk: stage*parts + part}
+				for at.Step = range tr.Steps(epoch, at.Chunk) {
+					tr.Load(&b, at)
+					if _, err := tr.Step(t.Context(), &b); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+		if len(w.calls) != 1+epochs*parts {
+			t.Fatalf("worker %d localizes %d times, want its rows once and columns once in each of %d stages", part, len(w.calls), epochs*parts)
+		}
+		for _, key := range w.calls[0] {
+			if key == k.row+godwit.Key(set.Rows-1) {
+				t.Errorf("worker %d localizes a row without cells", part)
 			}
 		}
 	}
