@@ -233,3 +233,33 @@ func TestAWorkerWaitsForARoundOfItsOwnNodeFirst(t *testing.T) {
 		t.Errorf("it waits for node %d: %q", peer, what)
 	}
 }
+
+// Each of several peers has to answer: two answers of one are none of another.
+func TestAnEchoNeedsTheAnswerOfEachPeer(t *testing.T) {
+	r := replicatedOf(t, host.Real(), host.Usual, 4, 2, 1, 1, true)
+	first := r.Echoes.join()
+	r.Round()
+	second := r.Echoes.join()
+	r.Round()
+	r.Echoes.Answered(1, first.id)
+	if r.Echoes.Answered(1, second.id); first.come() || second.come() {
+		t.Errorf("without a word of node 2, the first echo has come: %v, and the second: %v", first.come(), second.come())
+	}
+	if r.Echoes.Answered(2, second.id); !first.come() || !second.come() {
+		t.Errorf("with the answers of both peers, the first echo has come: %v, and the second: %v", first.come(), second.come())
+	}
+}
+
+// An echo that a round could not ask for is left for the next one.
+func TestAnEchoThatWasNotAskedForIsLeft(t *testing.T) {
+	n := nodeOf(t, host.Usual, Config{Copies: true})
+	n.Echoes.join()
+	n.Echoes.Open(&n.out)
+	if !n.Echoes.Close(&n.out, false, false) {
+		t.Error("a round that sends nothing leaves no echo, though a worker wants one")
+	}
+	n.Echoes.Open(&n.out)
+	if n.Echoes.Close(&n.out, true, false) {
+		t.Error("an echo is left that was asked for")
+	}
+}

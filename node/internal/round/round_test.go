@@ -707,3 +707,108 @@ func thirds(n int) []float32 {
 	}
 	return v
 }
+
+// changed is a node whose peer holds a copy of a key that a worker has pushed to since.
+func changed(t *testing.T, c Config) *node {
+	n := nodeOf(t, host.Usual, c)
+	v := n.rows.Server(1, &n.out)
+	n.rows.Want(&n.out, []godwit.Key{n.key}) // so that the key stays
+	roomtest.Must(t, v.Step(&n.out, &wire.Record{Kind: wire.Interest, Key: n.key, Op: 1, Origin: 1}))
+	n.out.Flush()
+	n.sent(t)
+	a := n.rows.Access()
+	a.Serve(wire.Push, []godwit.Key{n.key}, []float32{1})
+	return n
+}
+
+// The round behind a worker that came to rest sends no refreshes, unless a peer asks for what is new, or a stage needs them.
+func TestARoundOfAWorkerThatRestsSendsRefreshesToWhoNeedsThem(t *testing.T) {
+	for _, c := range []struct{ asks, press bool }{{false, false}, {true, false}, {false, true}} {
+		s := &stage{press: c.press}
+		n := changed(t, Config{First: []Stage{s}})
+		n.Sync.rests = make([]bool, 2) // another worker goes on
+		if n.Sync.rest(0); c.asks {
+			n.Sync.Marked(1, 7)
+		}
+		n.Round()
+		refreshed := slices.ContainsFunc(n.sent(t), func(r wire.Record) bool { return r.Kind == wire.Refresh })
+		if refreshed != (c.asks || c.press) {
+			t.Errorf("a peer asks: %v, a stage presses: %v; it is refreshed: %v", c.asks, c.press, refreshed)
+		}
+	}
+}
+
+// Peers hear that the node rests while all of its workers do, and neither while some go on nor when one has gone on.
+func TestPeersHearOnlyOfANodeThatRests(t *testing.T) {
+	n := nodeOf(t, host.Usual, Config{})
+	n.Sync.rests, n.Sync.last = make([]bool, 2), [2][]*call{make([]*call, 2-Node), make([]*call, 2-Node)}
+	told := func() []uint64 {
+		n.Round()
+		return n.ops(t, wire.SyncMark)
+	}
+	n.Sync.rest(0)
+	if ops := told(); len(ops) > 0 {
+		t.Errorf("marks %v, though a worker goes on", ops)
+	}
+	n.Sync.rest(1)
+	n.Sync.goesOn(0)
+	if ops := told(); len(ops) > 0 {
+		t.Errorf("marks %v, though a worker has gone on", ops)
+	}
+}
+
+// The first shard of which something had to stay begins the next round, whoever tells of it first.
+func TestTheFirstShardThatHadToStayBeginsTheNextRound(t *testing.T) {
+	var o over
+	for _, n := range []int{5, 3, 0, 4} {
+		o.stayed(n)
+	}
+	if got := o.stays.Load(); got != 3 || !o.held.Load() {
+		t.Errorf("the next round begins with the shard %d behind the first, want 3", got)
+	}
+}
+
+// A call that is begun anew while updates are on their way waits for what was pushed until then, too.
+func TestACallThatIsBegunAnewWaitsForWhatWasPushedSince(t *testing.T) {
+	r := replicatedOf(t, host.Real(), host.Usual, 4, 1, 1, 1, false)
+	version, acked := godwit.Version(1), 0
+	answer := func(x wire.Record, with wire.Kind, vals []float32) {
+		version++
+		roomtest.Must(t, r.peers[1].Step(&r.out, &wire.Record{Kind: with, Key: x.Key, Epoch: 1, Version: version, Seq: x.Seq, Vals: vals}))
+	}
+	r.rows.Hold(&r.out, r.keys[0])
+	for _, x := range r.take(t, 1) {
+		answer(x, wire.Refresh, []float32{0})
+	}
+	r.push([]float32{1})
+	done := r.Sync.Begin(Node)
+	r.Round() // sends the update
+	r.push([]float32{1})
+	if r.Sync.Begin(Node) != done {
+		t.Fatal("the same caller has two calls")
+	}
+	for range 10 {
+		sent := r.take(t, 1)
+		for _, x := range sent {
+			if x.Kind == wire.SyncMark {
+				r.Sync.Acknowledged(x.Op)
+			}
+		}
+		select {
+		case <-done:
+			if acked != 2 {
+				t.Fatalf("the call is over with %d of 2 updates at the owner", acked)
+			}
+			return
+		default:
+		}
+		for _, x := range sent {
+			if x.Kind == wire.Delta {
+				answer(x, wire.Ack, nil)
+				acked++
+			}
+		}
+		r.Round()
+	}
+	t.Error("the call is never over")
+}

@@ -90,6 +90,11 @@ func TestReplicasNeedTheWordOfTheirOwners(t *testing.T) {
 	if b.Allows(w, keys) {
 		t.Error("a read does not wait for the refreshes of node 1")
 	}
+	for here, due := range map[bool]bool{true: false, false: true} {
+		if b.due(&early{at: tick.First(0).At(1), here: here}) != due {
+			t.Errorf("a pull that waits here, of a key that may be read at a replica: %v; it is due: %v", here, !due)
+		}
+	}
 	if who, peer := b.Behind(tick.First(0).At(1)); peer != 1 || !strings.Contains(who, "has not refreshed") {
 		t.Errorf("node %d is behind: %s", peer, who)
 	}
@@ -113,6 +118,12 @@ func TestAWaitThatIsForsakenIsOver(t *testing.T) {
 	}
 	if _, waits := b.Waits(w); waits || b.Resting() != nil {
 		t.Errorf("it waits still: %v", b.Resting())
+	}
+	// The word that it waits for comes while it gives up.
+	b.Await(w, []godwit.Key{3})
+	b.grant(func(tick.Tick) bool { return true })
+	if b.forsake(w); len(w.Granted) > 0 {
+		t.Error("the next wait ends with the word that was for the one before")
 	}
 }
 
@@ -192,6 +203,36 @@ func TestANodeOwesWhatSomebodyWaitsForAndItsWorkersAllow(t *testing.T) {
 		b.wanted.Store(at(x.wanted))
 		if got := b.owes(); got != x.owes {
 			t.Errorf("settled %d, wanted %d, worker at 5: owes is %v", x.settled, x.wanted, got)
+		}
+	}
+}
+
+// What a peer's pulls take of its bound comes back when they are served.
+func TestPullsThatAreServedMakePlaceForOthers(t *testing.T) {
+	b := boundOf(t, godwit.Within(0), placement.Static)
+	out := b.links.Sender()
+	for begin := godwit.Clock(0); begin < 3; begin++ {
+		at := tick.First(0).At(begin + 1)
+		for range 100 {
+			r := wire.Record{Kind: wire.PullAfter, Key: 3, Origin: 1, Op: 1, Seq: uint64(at)}
+			_, err := b.PullAfter(&out, &r)
+			roomtest.Must(t, err)
+		}
+		roomtest.Must(t, b.Told(&out, 1, &wire.Record{Kind: wire.Settled, Op: uint64(at), Seq: uint64(at), Version: godwit.Version(at)}))
+		advance(b)
+		b.links.To(1).Push(make([]byte, 64<<20)) // there is no room for answers
+		for _, waiting := range []int{100, 0} {
+			for range 3 {
+				b.Open(&out)
+				b.Close(&out, true, false)
+			}
+			if got := b.pulls.of[1]; got != waiting || len(b.pulls.waiting) != waiting {
+				t.Fatalf("%d pulls wait, which count as %d, want %d", len(b.pulls.waiting), got, waiting)
+			}
+			b.links.To(1).Take(nil)
+		}
+		if err := b.Resting(); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
