@@ -56,6 +56,8 @@ func TestTextIsCutIntoWordsAndSentences(t *testing.T) {
 		{Prose, "It’s well-taught, 1842-3!", "it's well taught 1842 3 |"},
 		{Prose, "ÉTÉ naïve Straße Ωmega 東京 हिन्दी", "été naïve straße ωmega 東京 हिन्दी |"},
 		{Prose, long + " a", "a |"},
+		{Prose, long[3:] + "東 a", "a |"}, // the last character begins within the bound, and ends behind it
+		{Lines, long[3:] + "東 a", "a |"},
 		{Prose, long[1:] + " a", long[1:] + " a |"},
 		{Prose, "one\n" + long + "\ntwo", "one two |"},
 		{Lines, "One, two.\nThree  don't\t4\u00a0five\n\nsix", "One, two. | Three don't 4 five | six |"},
@@ -521,5 +523,16 @@ func TestTextsThatDifferInOrderHaveOtherFingerprints(t *testing.T) {
 	}
 	if text == of("two one two. one") {
 		t.Error("texts of other order do not differ")
+	}
+}
+
+// What a counter forgets it has counted at most as often as it says, and at least once in this text.
+func TestACounterForgetsNoMoreThanItMust(t *testing.T) {
+	c := newCounter(4)
+	for _, w := range []string{"a", "b", "a", "c", "d", "e"} {
+		c.add([]byte(w))
+	}
+	if c.floor != 1 || len(c.words) != 2 || c.words[0] != "a" || c.counts[0] != 2 {
+		t.Errorf("the counter has %v of counts %v, and may lack %d of each", c.words, c.counts, c.floor)
 	}
 }

@@ -100,3 +100,17 @@ func TestALongestLineIsRead(t *testing.T) {
 		}
 	}
 }
+
+// A pipe may have given a part of the next line: who asks for more would wait.
+func TestAPartOfALineIsNoLineToComeAtOnce(t *testing.T) {
+	s := New("pipe", strings.NewReader("a\nb"), 20)
+	if !s.Scan() || s.More() {
+		t.Errorf("%q: a line without its end is there without waiting", s.Text())
+	}
+	if !s.Scan() || string(s.Text()) != "b" || s.Scan() {
+		t.Errorf("the last line is %q", s.Text())
+	}
+	if s = New("pipe", strings.NewReader("a\nb\n"), 20); !s.Scan() || !s.More() {
+		t.Error("a whole line is not there at once")
+	}
+}

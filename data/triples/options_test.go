@@ -43,11 +43,12 @@ func TestFilesOfUsersAreRead(t *testing.T) {
 
 func TestBadFieldsOfCSVAreNamed(t *testing.T) {
 	for text, want := range map[string]string{
-		"a,r,b\na,\"r,b\n":    "facts.csv:2: a quote",
-		"a,r,b\na,\"r\"s,b\n": "facts.csv:2: a quote",
-		"a,r,b\na,r\"s,b\n":   "facts.csv:2: a quote",
-		"a,r,b\na,\"\",b\n":   "facts.csv:2: the relation, field 2, is empty",
-		"a,r,b,0.5\n":         "facts.csv:1: 4 fields separated by commas, want 3: head, relation, tail; if the others are not needed",
+		"a,r,b\na,\"r,b\n":      "facts.csv:2: a quote",
+		"a,r,b\na,\"r\"s,b\n":   "facts.csv:2: a quote",
+		"a,r,b\na,\"r\"s\",b\n": "facts.csv:2: a quote",
+		"a,r,b\na,r\"s,b\n":     "facts.csv:2: a quote",
+		"a,r,b\na,\"\",b\n":     "facts.csv:2: the relation, field 2, is empty",
+		"a,r,b,0.5\n":           "facts.csv:1: 4 fields separated by commas, want 3: head, relation, tail; if the others are not needed",
 	} {
 		dir := t.TempDir()
 		writeFile(t, dir, "facts.csv", text)

@@ -169,6 +169,9 @@ func readBinary(r *bufio.Reader) (*Vectors, error) {
 			vals = append(vals, math.Float32frombits(binary.LittleEndian.Uint32(buf[j:])))
 		}
 	}
+	if rest, _ := r.Peek(2); len(strings.TrimPrefix(string(rest), "\n")) > 0 { // a line feed may be behind each vector
+		return nil, fmt.Errorf("the file has more than the %d vectors that its first line says; it is damaged", rows)
+	}
 	return New(names, dim, vals)
 }
 

@@ -97,6 +97,7 @@ func TestBadFilesAreNamed(t *testing.T) {
 		{"a.txt", "", "no vectors"},
 		{"b.txt", "2 2\na 1 2\n", "1 vectors, the first line says 2"},
 		{"c.txt", "2 2\na 1 2\nb 1\n", "line 3: 2 fields"},
+		{"f.txt", "1 2\na 1 2\nb 1 2\n", "2 vectors, the first line says 1"},
 		{"d.txt", "a 1 x\n", `line 1: "x" is no number`},
 		{"e.txt", "a 1 2\n\xff 1 2\n", "line 2"},
 		{"a.bin", "", "first line"},
@@ -105,6 +106,7 @@ func TestBadFilesAreNamed(t *testing.T) {
 		{"d.bin", "9999999999 9\na \x00\x00\x80?\n", "vector 0"},
 		{"e.bin", "1 1\n" + strings.Repeat("x", maxName+2), "another format"},
 		{"f.bin", "1 2000000\n", "first line"},
+		{"g.bin", "1 1\na \x00\x00\x80?\nb \x00\x00\x80?\n", "more than the 1 vectors"},
 		{"a.npy", "no", "npy"},
 	} {
 		path := filepath.Join(dir, c.name)

@@ -16,6 +16,7 @@ import (
 	"github.com/godwit-ps/godwit/data/bagofwords"
 	"github.com/godwit-ps/godwit/data/npy"
 	"github.com/godwit-ps/godwit/internal/traintest"
+	"github.com/godwit-ps/godwit/internal/vec"
 	"github.com/godwit-ps/godwit/train"
 )
 
@@ -558,5 +559,41 @@ func TestExportedTopicsAreThoseOfTheServer(t *testing.T) {
 	}
 	if err := traintest.Export(context.Background(), task, w, filepath.Join(dir, TopicFile)); err == nil {
 		t.Error("topics were exported into a file")
+	}
+}
+
+// Rounding may make the number that is drawn the sum of all odds: a topic is found all the same.
+func TestTheSumOfAllOddsIsOfSomeTopic(t *testing.T) {
+	for topics := 2; topics <= 40; topics++ {
+		task := newTask(t, func(c *Config) { c.Topics = topics })
+		s := newSampler(task)
+		totals, counts := make([]float32, topics), make([]float32, padded(topics)+lanes)
+		for z := range totals {
+			totals[z], counts[z] = 10, float32(z%3)
+		}
+		s.setTotals(totals)
+		s.beginDocument(nil)
+		vec.TopicOdds(s.sums, s.weight, counts[:len(s.weight)], s.beta)
+		if z := s.find(s.all(), len(s.sums), 0); z < 0 || z >= topics {
+			t.Errorf("topic %d of %d is found", z, topics)
+		}
+	}
+}
+
+// Each sweep of an evaluation draws anew the topics of the words that it had drawn: it counts each word once.
+func TestAnEvaluationCountsEachWordOnce(t *testing.T) {
+	task := newTask(t, func(c *Config) { c.Topics, c.Fold = 7, 5 })
+	s := newSampler(task)
+	s.setTotals(make([]float32, 7))
+	ev := &evaluator{task: task, s: s, local: []int32{0, 1, 0, 2, 1, 2, 0, 1, 2}, vals: make([]float32, 3*7+lanes)}
+	ev.complete(rand.NewPCG(1, 1))
+	sum := float32(0)
+	for _, n := range ev.s.doc {
+		if sum += n; n < 0 {
+			t.Errorf("a topic has %v words", n)
+		}
+	}
+	if sum != 5 || ev.s.length != 5 { // every second one
+		t.Errorf("the document has %v words, and a length of %v, want the 5 that were swept over", sum, ev.s.length)
 	}
 }

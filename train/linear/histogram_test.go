@@ -45,6 +45,11 @@ func TestTheAreaUnderTheCurveIsThatOfAllPairs(t *testing.T) {
 	if h.auc() != 0.5 {
 		t.Errorf("AUC of one class is %v", h.auc())
 	}
+	h.count(false, 1)
+	h.count(false, 1)
+	if h.auc() != 0.5 {
+		t.Errorf("AUC of equal margins is %v", h.auc())
+	}
 }
 
 func TestEveryMarginHasABucket(t *testing.T) {
@@ -114,4 +119,17 @@ func FuzzHistogram(f *testing.F) {
 			t.Fatalf("%v is read, but not again: %v", in, err)
 		}
 	})
+}
+
+func TestCountsThatNoHistogramHasAreRefused(t *testing.T) {
+	for what, in := range map[string][]byte{
+		"a count of more than 32 bits": {0, 0x80, 0x80, 0x80, 0x80, 0x10, 0},
+		"a bucket behind the last":     {0x80, 0x80, 0x02, 1, 1},
+		"a part of an entry":           {0, 1},
+	} {
+		var h histogram
+		if h.decode(in) == nil {
+			t.Errorf("%s is taken", what)
+		}
+	}
 }

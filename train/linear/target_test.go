@@ -221,3 +221,19 @@ func TestRealNumbersOfPeopleAreLearnedAsValues(t *testing.T) {
 		t.Errorf("labels of 1 and -1 as values: %v", ms)
 	}
 }
+
+// The labels of a test need not have the mean of those to train, around which they are summed up.
+func TestTheExplainedVarianceIsOfTheLabelsThemselves(t *testing.T) {
+	m := &model{target: target{scale: 1, center: 10}}
+	c := newCounts(0)
+	for label, said := range map[float32]float32{11: 1, 12: 2, 13: 4} { // margins are around the center
+		c.count(&m.target, label, []float32{said})
+	}
+	q, err := m.together(t.Context(), &train.Env{}, "test", &c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := 1 - 1/2.; math.Abs(q.R2-want) > 1e-9 || math.Abs(q.RMSE-math.Sqrt(1./3)) > 1e-9 || math.Abs(q.MAE-1./3) > 1e-9 {
+		t.Errorf("R2 %v, RMSE %v, MAE %v, want %v, √⅓ and ⅓", q.R2, q.RMSE, q.MAE, want)
+	}
+}

@@ -173,3 +173,15 @@ func TestTheLearningRateFallsEvenlyOverAllEpochs(t *testing.T) {
 		}
 	}
 }
+
+func TestTheRateFallsLinearlyAndStaysBehindTheLastEpoch(t *testing.T) {
+	l := &loader{task: &Task{cfg: Config{LastLR: 0.2}}, epochs: 2}
+	for _, c := range []struct {
+		at   train.At
+		want float32
+	}{{train.At{Epoch: 1}, 1}, {train.At{Epoch: 1, Progress: 0.5}, 0.8}, {train.At{Epoch: 2, Progress: 1}, 0.2}, {train.At{Epoch: 4}, 0.2}} {
+		if got := l.rate(c.at); math.Abs(float64(got-c.want)) > 1e-6 {
+			t.Errorf("at %+v the rate is %v, want %v", c.at, got, c.want)
+		}
+	}
+}
