@@ -311,3 +311,23 @@ func TestAKillLeavesTheOldFolderOrTheNewOne(t *testing.T) {
 		t.Errorf("after all that the folder is %q, %v, beside it are %v", got, err, names(t, up))
 	}
 }
+
+// What a killed process had begun is no folder, also where none is left of the name.
+func TestAnUnfinishedFolderIsNotTakenForTheFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "model")
+	begun := filepath.Join(filepath.Dir(dir), ".model"+unfinished+"ABCDEFGHIJKL")
+	if err := os.Mkdir(begun, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(begun, "half"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	s, err := CreateFolder(dir, anything)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Abort()
+	if left := names(t, filepath.Dir(dir)); len(left) > 0 {
+		t.Errorf("%v is left", left)
+	}
+}

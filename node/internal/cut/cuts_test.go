@@ -2,6 +2,7 @@ package cut
 
 import (
 	"testing"
+	"time"
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/host"
@@ -71,5 +72,76 @@ func TestAWorkerThatHasFinishedCrossesWhereAllDo(t *testing.T) {
 		if !comes.over() {
 			t.Errorf("one clock %v: it has not crossed at %v", oneClock, clocks[1].Tick())
 		}
+	}
+}
+
+// A node comes to the stages of a cut one after the other, and to the next cut behind the last stage of this one.
+func TestStagesFollowEachOther(t *testing.T) {
+	for _, c := range []struct {
+		at     progress
+		number uint64
+		stage  stage
+		goesOn bool // next
+		before bool // it has yet to come there
+	}{
+		{progress{number: 5, stage: asked}, 5, settled, true, true},
+		{progress{number: 5, stage: asked}, 5, saved, false, true},
+		{progress{number: 5, stage: settled}, 5, settled, false, false},
+		{progress{number: 5, stage: settled}, 6, asked, false, true},
+		{progress{number: 5, stage: ended}, 5, ended + 1, false, true},
+		{progress{number: 5, stage: ended}, 6, asked, true, true},
+		{progress{number: 5, stage: ended}, 9, asked, true, true}, // numbers need only grow
+		{progress{number: 5, stage: ended}, 6, settled, false, true},
+		{progress{number: 5, stage: ended}, maxNumber, asked, true, true},
+		{progress{number: 5, stage: ended}, maxNumber + 1, asked, false, true},
+		{progress{number: 5, stage: asked}, 4, ended, false, false},
+	} {
+		if goesOn, before := c.at.goesOn(c.number, c.stage), c.at.before(c.number, c.stage); goesOn != c.goesOn || before != c.before {
+			t.Errorf("a peer at stage %d of cut %d may come to stage %d of cut %d next: %v; it has yet to: %v", c.at.stage, c.at.number, c.stage, c.number, goesOn, before)
+		}
+	}
+}
+
+func TestAWorkerCrossesAtTheMeetingAndWaitsAtItsReach(t *testing.T) {
+	at := func(c godwit.Clock) tick.Tick { return tick.First(0).At(c) }
+	for _, c := range []struct {
+		m            meeting
+		t            tick.Tick
+		cross, waits bool
+	}{
+		{meeting{anywhere: true}, at(3), true, false},
+		{meeting{}, at(3), false, false},
+		{meeting{reach: at(4)}, at(3), false, false},
+		{meeting{reach: at(4)}, at(4), false, true},
+		{meeting{reach: at(4), where: at(6)}, at(5), false, false},
+		{meeting{reach: at(4), where: at(6)}, at(6), true, false},
+	} {
+		if cross, waits := c.m.at(c.t); cross != c.cross || waits != c.waits {
+			t.Errorf("%+v: at %v a worker crosses: %v, and waits: %v", c.m, c.t, cross, waits)
+		}
+	}
+}
+
+// The reach of a worker is where it probably is when all nodes have heard of the cut; of one that is parked, behind its last step.
+func TestTheReachIsWhatAWorkerMakesMeanwhile(t *testing.T) {
+	p := pace{clock: 100, at: 0}
+	if got := p.lead(350, int64(time.Second)); got != 5 { // 250 a second, for 20 ms
+		t.Errorf("a worker of 250 clocks a second makes %d clocks until all have heard", got)
+	}
+	if got := p.lead(350, int64(2*time.Second)); got != 1 {
+		t.Errorf("a worker that stands makes %d clocks, want one at least", got)
+	}
+	c := &Cuts{Config: Config{Host: host.New(host.Real()), Rows: Rows{Proto: &protocol.Config{}}, Bounded: true}}
+	clocks := tick.NewClocks(0, 1, 0)
+	w := new(Party)
+	c.Join(w, godwit.WorkerID{}, clocks[0], func() {})
+	w.Unpark()
+	for range 3 {
+		clocks[0].Advance()
+		clocks[0].Follow()
+	}
+	w.Rest()
+	if got, want := c.ask(), tick.First(0).At(clocks[0].Tick().Clock()+1); got != want {
+		t.Errorf("the reach of a worker that rests at %v is %v, want %v", clocks[0].Tick(), got, want)
 	}
 }

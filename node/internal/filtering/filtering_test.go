@@ -367,3 +367,70 @@ func (r *Residual) add(k godwit.Key, v []float32) {
 	defer r.mu.Unlock()
 	r.addLocked(k, v)
 }
+
+// What a worker pushes stays as it is in the worker's own memory, wherever in it something was kept of a key.
+func TestWhatIsKeptIsAddedToACopyOfThePush(t *testing.T) {
+	fs := New(filtered(t, big), 1, true)
+	for kept := range 3 {
+		p := fs.Pipeline(godwit.WorkerID{Local: kept})
+		keys, push := []godwit.Key{1, 2, 3}, []float32{1, 2, 3, 4, 5, 6}
+		p.residual.add(keys[kept], []float32{10, 20})
+		want := slices.Clone(push)
+		want[2*kept] += 10
+		want[2*kept+1] += 20
+		if got := p.AddKept(keys, push); !slices.Equal(got, want) || !slices.Equal(push, []float32{1, 2, 3, 4, 5, 6}) {
+			t.Errorf("with something kept of key %d, %v is pushed, want %v; the worker's own is %v", keys[kept], got, want, push)
+		}
+	}
+}
+
+// Filters draw anew in each call.
+func TestACallIsFilteredByRandomNumbersOfItsOwn(t *testing.T) {
+	p := New(filtered(t, filter.Skip{P: 0.5}), 1, true).Pipeline(godwit.WorkerID{})
+	var keys []godwit.Key
+	for k := range godwit.Key(200) {
+		keys = append(keys, k)
+	}
+	sent := func() []int {
+		var miss []int
+		for i := range keys {
+			miss = append(miss, i, 2*i)
+		}
+		got, _, _ := p.Filter(t.Context(), idle, miss, keys, make([]float32, 400))
+		var pos []int
+		for i := 0; i < len(got); i += 2 {
+			pos = append(pos, got[i])
+		}
+		p.Keep(got, 0)
+		return pos
+	}
+	if a, b := sent(), sent(); slices.Equal(a, b) {
+		t.Errorf("two calls send the same %d of 200 keys", len(a))
+	}
+}
+
+// What comes back after the worker has crossed is of the side before, and adds up with what is set aside of the key. What is set
+// aside takes none of the room for what is kept.
+func TestWhatComesBackAfterACutIsSetAside(t *testing.T) {
+	m := filtered(t, big)
+	var r Residual
+	r.add(1, []float32{1, 2})
+	r.add(2, []float32{3, 4})
+	keys, vals, odd := r.Take([]godwit.Key{1}, nil)
+	r.add(1, []float32{10, 20})
+	if r.size += room; !r.full() { // as if there were more
+		t.Fatal("there is room")
+	}
+	if r.Cross(); r.full() || r.Some() {
+		t.Errorf("after the cut, %d floats of %d keys are kept", r.size, r.keys.Load())
+	}
+	r.Return(m, keys, vals, odd, 1)
+	r.add(1, []float32{5, 5})
+	keys, vals, odd = r.TakeAside(2)
+	if !slices.Equal(keys, []godwit.Key{1, 2}) || !slices.Equal(vals, []float32{11, 22, 3, 4}) || odd {
+		t.Errorf("%v of keys %v are set aside, of the odd side: %v", vals, keys, odd)
+	}
+	if got := rows(&r)[1]; !slices.Equal(got, []float32{5, 5}) {
+		t.Errorf("%v is kept of key 1 since the cut", got)
+	}
+}

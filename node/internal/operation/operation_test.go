@@ -9,6 +9,7 @@ import (
 	"github.com/godwit-ps/godwit/node/internal/link"
 	"github.com/godwit-ps/godwit/node/internal/roomtest"
 	"github.com/godwit-ps/godwit/node/internal/tick"
+	"github.com/godwit-ps/godwit/transport"
 )
 
 func TestMain(m *testing.M) { roomtest.Main(m) }
@@ -222,5 +223,115 @@ func TestRepliesWithoutValuesGiveBackWhatTheirKeysCost(t *testing.T) {
 	ts.CompleteBatch(1, &wire.Batch{Kind: wire.Done, Op: o.ID, Keys: keys[4:], Indexes: []uint32{4}}, 1)
 	if tb.UnderWay() != 0 || !isDone(o) {
 		t.Errorf("with all replies, %d bytes are under way; complete: %v", tb.UnderWay(), isDone(o))
+	}
+}
+
+// A read notes whether it was interrupted.
+type read struct {
+	transport.InlineReader
+	interrupted int
+}
+
+func (r *read) Interrupt() { r.interrupted++ }
+
+// Who reads its own connection is interrupted when the answer comes by another way.
+func TestAWorkerReadsNoLongerWhenAnotherWayBroughtTheAnswer(t *testing.T) {
+	for from, want := range map[godwit.NodeID]int{1: 0, 2: 1} {
+		ts := tables(t)
+		o := issue(ts.Of(0), make([]float32, 2), 5)
+		var r read
+		o.Read(&r)
+		ts.Complete(from, wire.Record{Kind: wire.PullReply, Op: o.ID, Key: 5, Vals: []float32{1, 2}})
+		if !isDone(o) || r.interrupted != want {
+			t.Errorf("node 1 was asked, node %d answers: the reader is interrupted %d times, want %d", from, r.interrupted, want)
+		}
+	}
+}
+
+// A reply of the wrong length does not reach beyond the caller's memory, nor change what is there.
+func TestAReplyThatIsTooLongChangesNothing(t *testing.T) {
+	ts := tables(t)
+	dst := make([]float32, 4)
+	o := issue(ts.Of(0), dst, 5, 6)
+	ts.Complete(1, wire.Record{Kind: wire.PullReply, Op: o.ID, Index: 1, Key: 6, Vals: []float32{1, 2, 3}})
+	if dst[2] != 0 || dst[3] != 0 {
+		t.Errorf("the values are %v", dst)
+	}
+}
+
+// What was not issued has no reply to wait for.
+func TestKeysThatWereNotIssuedAreNotWaitedFor(t *testing.T) {
+	ts := tables(t)
+	tb := ts.Of(0)
+	o := tb.Begin("pull", make([]float32, 6))
+	o.Expect(ts.model, []godwit.Key{5, 6, 7}, []int{2, 4, 0, 0, 1, 2}) // in any order
+	if s := o.Span(); s.First != 5 || s.Last != 7 {
+		t.Errorf("it asked for %+v", s)
+	}
+	tb.Issued(o, 2)
+	if isDone(o) {
+		t.Error("it is complete without the reply of the key that was issued")
+	}
+	ts.Complete(1, wire.Record{Kind: wire.PullReply, Op: o.ID, Index: 0, Key: 7, Vals: []float32{1, 2}})
+	if !isDone(o) {
+		t.Error("it waits for keys that were not issued")
+	}
+}
+
+// The ids of a worker's operations begin anew after the last one, and stay its own.
+func TestIDsBeginAnewWithinTheirBits(t *testing.T) {
+	ts := tables(t)
+	tb := ts.Of(1)
+	tb.gen = 1<<genBits - 1
+	o := issue(tb, make([]float32, 2), 5)
+	if _, ok := tb.Get(tb.Handle(o.ID)); !ok || o.ID>>(slotBits+genBits) != 1 || o.ID>>slotBits&(1<<genBits-1) == 0 {
+		t.Errorf("the id behind the last one is %#x", o.ID)
+	}
+}
+
+// Pushes of a side of cuts count until they are complete, and one is overdue behind its deadline.
+func TestAPushCountsUntilItIsComplete(t *testing.T) {
+	ts := tables(t)
+	tb := ts.Of(0)
+	o := issue(tb, nil, 5)
+	ts.Changes(o, true)
+	tb.Follow(o, 5, tick.First(0), true, 7)
+	if _, over := tb.Overdue(7); over || ts.Changing(true) != 1 || ts.Changing(false) != 0 {
+		t.Errorf("overdue at its deadline: %v; %d odd and %d even changes", over, ts.Changing(true), ts.Changing(false))
+	}
+	if k, over := tb.Overdue(8); !over || k != 5 {
+		t.Errorf("overdue behind its deadline: %v, of key %d", over, k)
+	}
+	ts.Complete(1, wire.Record{Kind: wire.Done, Op: o.ID, Key: 5})
+	if _, over := tb.Overdue(8); over || ts.Changing(true) != 0 {
+		t.Errorf("complete, and overdue: %v; %d changes", over, ts.Changing(true))
+	}
+}
+
+// Latencies are microseconds.
+func TestLatenciesAreInMicroseconds(t *testing.T) {
+	ts := tables(t)
+	now := int64(1_000_000)
+	ts.Measure(func() int64 { return now }, 3)
+	o := issue(ts.Of(0), make([]float32, 2), 5)
+	o.Began = now
+	now += 250_000
+	ts.Complete(1, wire.Record{Kind: wire.PullReply, Op: o.ID, Key: 5, Vals: []float32{1, 2}})
+	if c := ts.Latency(1); c.Sum != 250 {
+		t.Errorf("the operation took %d µs, want 250", c.Sum)
+	}
+}
+
+// A reply to nothing is none to an operation that is over: it gives back no room that was not taken.
+func TestAReplyToNothingIsForNoOperation(t *testing.T) {
+	ts := tables(t)
+	tb := ts.Of(0)
+	o := issue(tb, make([]float32, 2), 5)
+	ts.Complete(1, wire.Record{Kind: wire.PullReply, Op: o.ID, Key: 5, Vals: []float32{1, 2}})
+	<-o.Done
+	tb.End(o)
+	ts.Complete(1, wire.Record{Kind: wire.PullReply, Key: 5, Vals: []float32{1, 2}})
+	if tb.UnderWay() != 0 {
+		t.Errorf("%d bytes are under way", tb.UnderWay())
 	}
 }

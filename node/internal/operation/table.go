@@ -334,7 +334,7 @@ func (t *Table) find(id uint64) *Op {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	slot := int(id & (1<<slotBits - 1))
-	if slot >= len(t.slots) || t.slots[slot].ID != id {
+	if id == 0 || slot >= len(t.slots) || t.slots[slot].ID != id { // the id of an operation that is over is 0
 		return nil
 	}
 	return t.slots[slot]
