@@ -123,6 +123,9 @@ func TestWhatAStepLacksIsAskedForWhenItBegins(t *testing.T) {
 	}
 	second.Ready()
 	b.Forget(3)
+	if lacks := b.Lacking(1, nil); !slices.Equal(lacks, []godwit.Key{3}) {
+		t.Errorf("with a value forgotten that was asked for twice, step 1 lacks %v", lacks)
+	}
 	for k, want := range map[godwit.Key]*Step{1: first, 2: second, 3: nil} {
 		if s, _ := b.Find(k, 1); s != want {
 			t.Errorf("key %d is found at the wrong place", k)
@@ -602,5 +605,17 @@ func TestAKeyOfVeryManyStepsIsFound(t *testing.T) {
 				t.Fatalf("after %d of %d steps, no step uses the key", over+1, steps)
 			}
 		}
+	}
+}
+
+// Steps that take no time, as in a simulation, are measured all the same.
+func TestStepsWithoutLengthAreMeasured(t *testing.T) {
+	var p pace
+	measured := false
+	for range 1 + paceSteps {
+		measured = p.stepped(5, 0) || measured
+	}
+	if !measured || p.length != 1 {
+		t.Errorf("measured: %v, length %d", measured, p.length)
 	}
 }

@@ -37,7 +37,6 @@ func (b *Buffer) Stepped(length, waited int64) {
 		if s.late {
 			late, trip = true, max(trip, s.took)
 		}
-		s.took = 0
 	}
 	if used {
 		b.Own, b.Depth = b.depth.after(late, trip, length, b.Own, b.Depth)

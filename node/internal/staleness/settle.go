@@ -113,10 +113,7 @@ func (b *Bound) Close(out *link.Sender, sent, held bool) (more bool) {
 	b.mu.Unlock()
 	b.tell(out, own)
 	b.serve(out)
-	switch {
-	case left && held:
-		b.rounds.Ring() // when there is room
-	case left:
+	if left && !held { // else the next round comes when there is room
 		b.Stir()
 	}
 	return false

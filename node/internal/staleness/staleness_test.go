@@ -23,12 +23,17 @@ func TestMain(m *testing.M) { roomtest.Main(m) }
 // boundOf returns the bound of node 0 of two, with a worker and a table that bounds its
 // reads by so many clocks.
 func boundOf(t *testing.T, s godwit.Bound, policy placement.Policy) *Bound {
-	cfg := roomtest.Protocol(t, 0, 2, policy, 4, godwit.Table{Name: "t", Rows: 100, Dim: 1, Staleness: s})
+	return boundAt(t, 0, s, policy)
+}
+
+// boundAt is boundOf of a node.
+func boundAt(t *testing.T, self godwit.NodeID, s godwit.Bound, policy placement.Policy) *Bound {
+	cfg := roomtest.Protocol(t, self, 2, policy, 4, godwit.Table{Name: "t", Rows: 100, Dim: 1, Staleness: s})
 	h, bell := host.New(host.Real()), host.NewBell()
 	limits := host.Usual
 	limits.Ahead = 100
-	ls := link.New(h, 0, 2, 1, limits, filter.Compress{}, bell)
-	ls.Imagine(1, func() {})
+	ls := link.New(h, self, 2, 1, limits, filter.Compress{}, bell)
+	ls.Imagine(1-self, func() {})
 	rows, err := shards.New(cfg, 0, store.HeapAlloc, bell)
 	roomtest.Must(t, err)
 	return New(Config{Host: h, Links: ls, Rows: rows, Ops: operation.New(cfg.Model, 0, 1, limits), Clocks: tick.NewClocks(0, 1, 0), Rounds: bell, IDs: new(atomic.Uint64), Proto: cfg, Start: tick.First(0)})
@@ -173,6 +178,11 @@ func TestABoundMayChange(t *testing.T) {
 	if err := b.Told(&out, 1, &wire.Record{Kind: wire.Rebound, Op: 9, Key: 100, Seq: 1}); err == nil {
 		t.Error("a bound of no table is taken")
 	}
+	for more, ok := range map[uint64]bool{0: true, 1: false} {
+		if err := b.Told(&out, 1, &wire.Record{Kind: wire.Rebound, Op: 9, Key: 0, Seq: godwit.MaxBound + 1 + more, Version: 1 << 21}); (err == nil) != ok {
+			t.Errorf("a bound of the most clocks and %d: %v", more, err)
+		}
+	}
 }
 
 // Who is behind: a worker, or the way of what its node has pushed. The bound is
@@ -233,6 +243,46 @@ func TestPullsThatAreServedMakePlaceForOthers(t *testing.T) {
 		}
 		if err := b.Resting(); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// Of two nodes that change a bound at the same time, one counts as the later for both.
+func TestChangesOfTwoNodesAtATimeHaveAnOrder(t *testing.T) {
+	var numbers [2]uint64
+	for self := range numbers {
+		b := boundAt(t, godwit.NodeID(self), godwit.Within(0), placement.Static)
+		_, numbers[self] = b.change(7, 0, int64(self))
+	}
+	if numbers[0] == numbers[1] {
+		t.Errorf("both changes have the number %d", numbers[0])
+	}
+}
+
+// A peer for whom there was no room may lack refreshes: it is not told that its replicas contain everything.
+func TestAPeerWithoutRoomIsNotToldThatItsReplicasAreFresh(t *testing.T) {
+	b := boundOf(t, godwit.Within(0), placement.Adaptive)
+	out := b.links.Sender()
+	begin, at := tick.First(0), tick.First(0).At(1)
+	advance(b)
+	roomtest.Must(t, b.Told(&out, 1, &wire.Record{Kind: wire.Settled, Op: uint64(at), Seq: uint64(begin), Version: godwit.Version(begin)}))
+	b.Open(&out)
+	b.Close(&out, true, false)
+	for _, room := range []bool{false, true} {
+		want := at
+		if b.links.To(1).Take(nil); !room {
+			b.links.To(1).Push(make([]byte, 64<<20))
+			want = begin
+		}
+		out.ForgetFull()
+		if out.Rooms() != room {
+			t.Fatalf("there is room: %v", !room)
+		}
+		if b.Open(&out); b.round.goal != at {
+			t.Fatalf("all have settled %v, want %v", b.round.goal, at)
+		}
+		if b.Close(&out, true, !room); b.round.fresh[1] != want {
+			t.Errorf("with room: %v, the peer is told %v, want %v", room, b.round.fresh[1], want)
 		}
 	}
 }
