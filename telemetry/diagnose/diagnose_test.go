@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -158,6 +159,55 @@ func TestAMedianWithoutOne(t *testing.T) {
 			if got := medianWithout(sorted, one); got != want {
 				t.Errorf("of %v without %v: %v, want %v", sorted, one, got, want)
 			}
+		}
+	}
+}
+
+// The least memory that was left counts, and a share of the time for which a machine waited, however many workers the node has.
+func TestMemoryIsJudgedByTheWorst(t *testing.T) {
+	in := From(recorded(10, func(node, second int, s *record.Sample) {
+		s.Process.Available = []uint64{5e9, 1e9, 3e9}[second%3]
+		if node == 1 {
+			s.Process.Stalled = int64(second) * 3e7
+		}
+	}))
+	if got := in.Nodes[0].Available; got != 1e9 {
+		t.Errorf("%d bytes are left at the least, want 1e9", got)
+	}
+	if found := Diagnose(in); len(found) != 1 || found[0].Ill != MemoryPressure || found[0].Node != 1 || math.Abs(found[0].Figures["stalled"]-0.03) > 1e-9 {
+		t.Errorf("%+v", found)
+	}
+}
+
+// Garbage that is collected for a while only, as behind an evaluation, is no ill.
+func TestGarbageMustBeCollectedAllTheTime(t *testing.T) {
+	for begin, want := range map[int]int{0: 1, 12: 0} {
+		found := Diagnose(From(recorded(20, func(node, second int, s *record.Sample) {
+			if node == 1 {
+				s.Process.GC = int64(max(0, second-begin)) * 1e9
+			}
+		})))
+		if len(found) != want {
+			t.Errorf("garbage is collected from second %d of 20 on: %+v", begin, found)
+		}
+	}
+}
+
+// Keys for which workers wait no more than for others are not named.
+func TestOnlyKeysThatMakeWorkersWaitAreHot(t *testing.T) {
+	n := Node{Workers: 1, Usage: record.Usage{Seconds: 10, Steps: 1000, Compute: 5, Waits: map[string]float64{"answers": 5}}, Accesses: record.Accesses{Remote: 2000}, Answered: 1000,
+		Missed: 2000, Hot: []trace.KeyUse{{Key: 1, Use: trace.Use{Missed: 1500}}, {Key: 2, Use: trace.Use{Missed: 39}}}}
+	found := Diagnose(Input{Policy: "adaptive", Nodes: []Node{n}})
+	if len(found) == 0 || found[0].Ill != HotKey || len(found[0].Keys) != 1 || found[0].Keys[0] != 1 {
+		t.Errorf("%+v", found)
+	}
+}
+
+// A machine is crowded if threads waited for a processor for a fifth of the time for which they would have run.
+func TestAMachineIsCrowdedFromAFifthOfTheTimeOn(t *testing.T) {
+	for delayed, want := range map[float64]bool{22: false, 23: true} {
+		if n := (Node{Processor: 90, Delayed: delayed}); n.Crowded() != want {
+			t.Errorf("%v s without a processor and 90 with one: crowded %v", delayed, n.Crowded())
 		}
 	}
 }

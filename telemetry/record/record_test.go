@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/telemetry"
 	"github.com/godwit-ps/godwit/telemetry/trace"
 )
 
@@ -414,5 +415,28 @@ func TestADiaryGoesOnAfterATornLine(t *testing.T) {
 	}
 	if <-d.done; d.err == nil {
 		t.Error("nothing is told of the event that was lost")
+	}
+}
+
+// A sample of before the last one is none: what is between two samples would be less than nothing.
+func TestASampleOfAnEarlierTimeIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	w := create(t, dir, 0)
+	for _, second := range []int{1, 3, 2, 4} {
+		w.Add(sampleAt(second))
+	}
+	closed(t, w)
+	r, err := Open(dir)
+	if err != nil || len(r.Nodes[0].Samples) != 3 || r.Bad != 1 {
+		t.Errorf("%d samples, %d bad lines, %v", len(r.Nodes[0].Samples), r.Bad, err)
+	}
+}
+
+// Latencies are told in microseconds and written in nanoseconds.
+func TestTimesOfASnapshotAreNanoseconds(t *testing.T) {
+	var s Sample
+	s.Fill(&telemetry.Snapshot{Leads: telemetry.Histogram{Of: []uint64{0, 3, 1}, Sum: 8}})
+	if s.Leads != (Times{4, 8000}) || s.Leads.Mean() != 2*time.Microsecond {
+		t.Errorf("four keys of 8 µs together took %+v", s.Leads)
 	}
 }

@@ -540,6 +540,121 @@ func TestTheDictNumbersKeys(t *testing.T) {
 			numbers[k] = got
 		}
 	}
+	d = newDict(1000)
+	for k := range godwit.Key(5000) { // in order, around the last key that has a number at once
+		d.add(k)
+	}
+	for k := range godwit.Key(5000) {
+		if got := d.number(k); got != int(k) {
+			t.Fatalf("key %d has number %d", k, got)
+		}
+	}
+}
+
+// Epochs are known modulo 256: of two, the one that is less than half of that ahead is the later.
+func TestTheLaterOwnerIsFoundAcrossTheEndOfEpochs(t *testing.T) {
+	for _, later := range []uint8{1, 100} {
+		c := &column{}
+		c.widen(1, 1)
+		c.own(0, 1, 255)
+		c.own(0, 2, later)
+		if c.ownerOf(0) != 1 || len(c.former) != 1 || c.former[0].node != 1 {
+			t.Errorf("after epochs 255 and %d the owner is %d, formerly %+v", later, c.ownerOf(0), c.former)
+		}
+	}
+}
+
+// The accesses of a key within a window, and the replicas of a row, end at what a cell holds.
+func TestCellsHoldTheMostThatTheyCan(t *testing.T) {
+	g := newGrid(80, 0, 1000, 4, 1<<20)
+	g.room(0)
+	w := g.walkers[0]
+	for range 2 {
+		g.apply(w, 0, &trace.Event{Kind: trace.Accessed, N: 40_000})
+	}
+	c := g.column(0)
+	if c.heat[0] != math.MaxUint16 {
+		t.Errorf("80,000 accesses are %d", c.heat[0])
+	}
+	for i := range c.replicasOf(0, g.bitmap) {
+		c.replicas[i] = 0xff
+	}
+	x := &Tile{Rows: 1, Cols: 1, PerRow: 1, Owner: make([]uint8, 1), Agree: make([]uint8, 1), Replicas: make([]uint8, 1), Heat: make([]uint8, 1)}
+	if x.column(0, g, c, []int32{0}); x.Replicas[0] != 255 {
+		t.Errorf("80 replicas are %d", x.Replicas[0])
+	}
+}
+
+// Where two windows become one, the last one of an odd number ends later than it did: what nodes have then is not known yet.
+func TestAWindowThatEndsLaterForgetsWhatNodesHad(t *testing.T) {
+	g := newGrid(1, 0, 1000, 40, 1<<20)
+	g.room(0)
+	w := g.walkers[0]
+	g.apply(w, 0, &trace.Event{Kind: trace.Created})
+	g.step(w, 3500) // in the fourth of three windows that have ended
+	g.columns = g.columns[:3]
+	if g.halve(); len(g.columns) != 2 || w.at != 1 {
+		t.Fatalf("%d windows, the node is in window %d", len(g.columns), w.at)
+	}
+	for i, want := range []int{0, -1} {
+		if got := g.columns[i].ownerOf(0); got != want {
+			t.Errorf("at the end of window %d the owner is %d, want %d", i, got, want)
+		}
+	}
+}
+
+// Totals hold more than what is counted of a key in a segment.
+func TestTotalsOutgrowTheCountsOfASegment(t *testing.T) {
+	dir := t.TempDir()
+	w := writer(t, dir, trace.Header{Nodes: 1, Start: 1e18})
+	const moves = 1<<16 + 3
+	for range 2 {
+		w.Add(trace.Event{Key: 1, Kind: trace.Accessed, N: math.MaxUint32})
+	}
+	for range moves {
+		w.Add(trace.Event{Key: 1, Kind: trace.Arrived})
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ix := open(t, dir)
+	catchUp(t, ix)
+	if got := ix.totals[ix.keys.number(1)]; got.Accesses != 2*math.MaxUint32 || got.Moves != moves {
+		t.Errorf("%+v, want %d accesses and %d moves", got, uint64(2*math.MaxUint32), moves)
+	}
+}
+
+// However many selections are looked at, few orders are kept.
+func TestFewOrdersAreKept(t *testing.T) {
+	ix := open(t, accesses(t, 20, 0))
+	catchUp(t, ix)
+	for _, query := range []string{"", "1", "2", "3", "4", "5", "6"} {
+		ix.selected(Selection{Query: query})
+	}
+	if len(ix.orders) > mostOrders {
+		t.Errorf("%d orders are kept", len(ix.orders))
+	}
+}
+
+// The reigns of a node that began later are told by the run's clock, from begin to end.
+func TestReignsOfALateNodeAreOnTheRunsClock(t *testing.T) {
+	dir := t.TempDir()
+	for node := range godwit.NodeID(2) {
+		w := writer(t, dir, trace.Header{Node: node, Nodes: 2, Start: 1e18 + int64(node)*5e9})
+		if node == 1 {
+			w.Add(trace.Event{Node: 1, Key: 3, Kind: trace.Arrived, Peer: 0, Epoch: 1, Time: 1e9})
+			w.Add(trace.Event{Node: 1, Key: 3, Kind: trace.Left, Peer: 0, Epoch: 1, Time: 3e9})
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ix := open(t, dir)
+	catchUp(t, ix)
+	l, err := ix.Life(t.Context(), 3)
+	if err != nil || len(l.Reigns) != 1 || l.Reigns[0].From != 6e9 || l.Reigns[0].To != 8e9 {
+		t.Errorf("%+v, %v, want a reign from 6 s to 8 s", l, err)
+	}
 }
 
 func TestNamesAreReadWhole(t *testing.T) {
