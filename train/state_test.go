@@ -2,6 +2,7 @@ package train_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -181,6 +182,16 @@ func TestTrainersOfARunThatGoesOnHearTheLossesBefore(t *testing.T) {
 	for part, heard := range task.heard {
 		if !slices.Equal(heard, from.Losses) {
 			t.Errorf("%+v heard %v, want %v", part, heard, from.Losses)
+		}
+	}
+}
+
+// The epoch under way is the one behind those that were trained.
+func TestAStateOfAnotherEpochUnderWayIsRefused(t *testing.T) {
+	for first, ok := range map[int]bool{1: true, 2: false, 3: false} {
+		text := fmt.Sprintf(`{"version":1,"epochs":0,"losses":[],"evaluated":[],"results":[],"best":0,"position":{"first":%d,"epochs":[]}}`, first)
+		if err := json.Unmarshal([]byte(text), new(train.State)); (err == nil) != ok {
+			t.Errorf("of no epochs, with epoch %d under way: %v", first, err)
 		}
 	}
 }
