@@ -67,16 +67,16 @@ func scaling(ctx context.Context, l *Lab, r *Report) error {
 		return err
 	}
 	r.Target = goal
-	names := []string{shared}
-	var trials []trial
-	for _, n := range l.Nodes {
-		if n > 1 {
-			trials = append(trials, trial{work: w, network: nets[0], policy: placement.Adaptive, nodes: n, name: shared, shared: true})
-		}
-	}
-	bounds := len(trials)
+	var names []string
 	for _, p := range l.policies() {
 		names = append(names, p.Name())
+	}
+	names = append(names, shared)
+	var trials, onOne []trial
+	for _, n := range l.Nodes {
+		if n > 1 {
+			onOne = append(onOne, trial{work: w, network: nets[0], policy: placement.Adaptive, nodes: n, name: shared, shared: true})
+		}
 	}
 	for _, nw := range nets {
 		for _, p := range l.policies() {
@@ -87,25 +87,26 @@ func scaling(ctx context.Context, l *Lab, r *Report) error {
 			}
 		}
 	}
-	rows, err := l.against(ctx, r, one, goal, trials)
+	rows, err := l.against(ctx, r, one, goal, append(trials, onOne...))
 	if err != nil {
 		return err
 	}
-	onOne, rows := rows[:bounds], rows[bounds:] // have no use for a network
-	r.Rows = nil                                // they come with one node under each policy
+	r.Rows = nil // they come with one node under each policy, and on each network those that have no use for it
+	all := rows[len(trials):]
 	for _, nw := range nets {
-		rows = slices.Concat(onOne, rows)
 		plots := speedups("scaling-"+nw, "over one node, "+nw, "nodes", false)
 		for _, n := range l.Nodes {
 			tick(&plots, fmt.Sprint(n))
 		}
+		n := len(trials) / len(nets)
+		of := slices.Concat(rows[:n], all)
+		rows = rows[n:]
 		for i, name := range names {
 			for _, n := range l.Nodes {
-				of := one
+				row := *one
 				if n > 1 {
-					of, rows = rows[0], rows[1:]
+					row, of = *of[0], of[1:]
 				}
-				row := *of
 				row.Network, row.Policy = nw, name
 				r.Rows = append(r.Rows, &row)
 				add(&plots, i, name, &row)
