@@ -106,13 +106,14 @@ func (l *Link) Drain(complete bool) { l.send(wire.MaxFrame, complete) }
 
 // send has frames sent, by the caller if they have most bytes at the most.
 func (l *Link) send(most int, complete bool) {
+	l.mu.Lock()
+	l.want(!complete)
 	if l.flushed != nil {
+		l.mu.Unlock()
 		l.flushed()
 		return
 	}
-	l.mu.Lock()
 	if l.writing {
-		l.wanted = l.wanted || !complete
 		l.mu.Unlock()
 		return
 	}
@@ -137,12 +138,13 @@ func (l *Link) send(most int, complete bool) {
 
 // Post has what is there sent by the writer.
 func (l *Link) Post() {
+	l.mu.Lock()
+	l.want(true)
 	if l.flushed != nil {
+		l.mu.Unlock()
 		l.flushed()
 		return
 	}
-	l.mu.Lock()
-	l.wanted = l.wanted || l.writing
 	idle := (len(l.sealed) > 0 || l.enc.Records() > 0) && l.claim()
 	l.mu.Unlock()
 	if idle {
@@ -268,7 +270,7 @@ func (l *Link) wrote(frame []byte, complete bool) []byte {
 	return f
 }
 
-// Take moves the oldest frame of a simulated node to the memory of buf. It is
+// Take moves the oldest frame of a simulated node that is to leave to the memory of buf. It is
 // empty if there is none.
 func (l *Link) Take(buf []byte) []byte {
 	l.mu.Lock()

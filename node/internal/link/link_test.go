@@ -181,6 +181,37 @@ func TestWhoDrainsSendsFullFramesItself(t *testing.T) {
 	}
 }
 
+// While somebody writes, what others put in waits for a flush of theirs, if it is short: it would leave in many frames.
+func TestWhatNobodyFlushesIsJoined(t *testing.T) {
+	o := imagined(2).To(1)
+	put := func(bytes int) {
+		for before := o.queued; o.queued < before+bytes; {
+			o.put(&wire.Record{Kind: wire.Delta, Vals: make([]float32, 100)})
+		}
+	}
+	for i, x := range []struct {
+		bytes  int
+		flush  bool
+		leaves bool
+	}{{1, false, false}, {1, true, true}, {1, false, false}, {joinBytes / 2, false, false}, {joinBytes / 2, false, true}, {1, false, false},
+		{1, true, true}, {1, false, false}} {
+		if put(x.bytes); x.flush {
+			o.Flush()
+		}
+		if f := o.Take(nil); len(f) > 0 != x.leaves || x.leaves && o.queued > 0 {
+			t.Errorf("step %d: a frame of %d bytes left, %d bytes are queued; want that one leaves: %v", i, len(f), o.queued, x.leaves)
+		}
+	}
+	o.Flush()
+	put(host.Usual.Frame) // the flush was of what is in the full frame
+	if o.enc.Records() == 0 {
+		put(1)
+	}
+	if len(o.Take(nil)) < host.Usual.Frame || o.enc.Records() == 0 || len(o.Take(nil)) > 0 {
+		t.Errorf("behind a full frame that was flushed, %d records are left, which nobody flushed", o.enc.Records())
+	}
+}
+
 // takeAll reads what the producers have sent, which is numbered.
 func takeAll(c transport.Conn, producers, count int) error {
 	next := make([]uint64, producers)
@@ -221,6 +252,7 @@ func TestTheQueueIsEmptyWhenConsecutiveKeysHaveLeft(t *testing.T) {
 	if grown := o.queued; grown < 1000 {
 		t.Fatalf("%d bytes are queued: the keys took none", grown)
 	}
+	o.Flush()
 	if n := len(o.Take(nil)); n > 100 {
 		t.Errorf("the frame has %d bytes", n)
 	}

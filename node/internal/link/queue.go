@@ -32,7 +32,7 @@ type queue struct {
 	owing   int  // … of answers, in enc
 	owed    int  // … in sealed and enc
 	writing bool // somebody writes, and will find what is put in meanwhile
-	wanted  bool // … also in enc: a flush came meanwhile
+	wanted  bool // a flush came after what is in enc, which is to leave although it is not full
 	over    bool // the goodbye was taken out: nothing is, after it
 
 	pace   pace               // of the network
@@ -98,6 +98,9 @@ func (q *queue) claim() bool {
 	return idle
 }
 
+// want takes note that a flush has come, if one has.
+func (q *queue) want(flush bool) { q.wanted = q.wanted || flush && q.enc.Records() > 0 }
+
 // answers reports whether a record is sent because its receiver asked for
 // something. All others are bounded by what this node has under way, or those
 // whose requests it passes on.
@@ -107,6 +110,7 @@ const answerKinds = 1<<wire.PullReply | 1<<wire.Done | 1<<wire.Refresh | 1<<wire
 
 // seal ends the frame that is being filled.
 func (q *queue) seal() {
+	q.wanted = false
 	before := q.enc.Len()
 	f := q.enc.Frame()
 	q.queued += len(f) - before
@@ -121,8 +125,12 @@ func (q *queue) seal() {
 	q.enc.Reset(b, q.view)
 }
 
-// next takes the oldest frame out, and returns nil if there is none. Unless a flush wants it, the
-// one that is being filled is left there if only complete ones are asked for.
+// joinBytes is how long a frame is that leaves, while somebody writes, before a flush wants it. A shorter one takes both ends more
+// processor time for the frame than for what is in it, and a round that is under way would leave in many.
+const joinBytes = 8 << 10
+
+// next takes the oldest frame out, and returns nil if there is none. The one that is being filled stays
+// unless a flush wants it, or it is long and not only complete ones are asked for.
 func (q *queue) next(complete bool) []byte {
 	if q.over {
 		return nil
@@ -132,11 +140,7 @@ func (q *queue) next(complete bool) []byte {
 		return f
 	}
 	if len(q.sealed) == 0 {
-		if complete && !q.wanted {
-			return nil
-		}
-		q.wanted = false
-		if q.enc.Records() == 0 {
+		if !q.wanted && (complete || q.enc.Len() < joinBytes) || q.enc.Records() == 0 {
 			return nil
 		}
 		q.seal()

@@ -46,6 +46,7 @@ func rounds(t *testing.T, b *Bound) []wire.Record {
 		b.Open(&out)
 		b.Close(&out, true, false)
 	}
+	out.Flush()
 	return roomtest.Records(t, &wire.Decoder{Lists: &wire.Known{}}, b.links.To(1).Take)
 }
 
