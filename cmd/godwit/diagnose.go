@@ -132,6 +132,8 @@ func writeFindings(w io.Writer, r *record.Run, in *diagnose.Input, found []diagn
 	switch {
 	case len(in.Nodes) == 0:
 		b.WriteString("no node has told yet how it trains: each does so every second\n")
+	case len(found) == 0 && in.Crowded():
+		b.WriteString("no ill was found\n")
 	case len(found) == 0:
 		b.WriteString("the run is well\n")
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-ps/godwit/telemetry/diagnose"
 	"github.com/godwit-ps/godwit/telemetry/record"
 )
 
@@ -57,6 +58,20 @@ func TestDiagnoseNamesTheIllAndEndsWithItsCode(t *testing.T) {
 	}
 	if code, _, stderr := run(t, "diagnose", t.TempDir()); code != 1 || !strings.Contains(stderr, "no samples") {
 		t.Errorf("an empty folder: code %d, %q", code, stderr)
+	}
+}
+
+// Where it is not known why workers wait, the run is not said to be well.
+func TestDiagnoseDoesNotKnowOfARunOnTakenProcessors(t *testing.T) {
+	for _, x := range []struct {
+		delayed    float64
+		want, lack string
+	}{{0, "the run is well", "no ill"}, {9, "no ill was found\nThe processors", "well"}} {
+		var b strings.Builder
+		in := &diagnose.Input{Nodes: []diagnose.Node{{Processor: 1, Delayed: x.delayed}}}
+		if err := writeFindings(&b, &record.Run{}, in, nil); err != nil || !strings.Contains(b.String(), x.want) || strings.Contains(b.String(), x.lack) {
+			t.Errorf("%v: %q", err, &b)
+		}
 	}
 }
 

@@ -102,7 +102,11 @@ func (p *printer) event(e job.Event) {
 func (p *printer) show(e job.Event) {
 	switch {
 	case e.Waiting != nil:
-		p.line("waiting for %d more nodes; on each of their machines run\n\n  %s\n", e.Waiting.Nodes, p.join(e))
+		who := fmt.Sprintf("%d more nodes; on each of their machines", e.Waiting.Nodes)
+		if e.Waiting.Nodes == 1 {
+			who = "one more node; on its machine"
+		}
+		p.line("waiting for %s run\n\n  %s\n", who, p.join(e))
 	case e.Start != nil:
 		p.start(e)
 	case e.Tick != nil && p.terminal:

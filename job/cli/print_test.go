@@ -102,3 +102,13 @@ func TestNobodyLooksAtWhatIsThrownAway(t *testing.T) {
 		t.Error("what is no terminal is taken for one")
 	}
 }
+
+func TestWhoIsWaitedForIsCounted(t *testing.T) {
+	for nodes, want := range map[int]string{1: "one more node; on its machine run", 2: "2 more nodes; on each of their machines run"} {
+		var b bytes.Buffer
+		p := &printer{people: &b, join: func(job.Event) string { return "godwit node" }}
+		if p.show(job.Event{Waiting: &job.Waiting{Nodes: nodes}}); !strings.Contains(b.String(), want) {
+			t.Errorf("%q, want %q", b.String(), want)
+		}
+	}
+}
