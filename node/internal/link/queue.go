@@ -32,7 +32,7 @@ type queue struct {
 	owing   int  // … of answers, in enc
 	owed    int  // … in sealed and enc
 	writing bool // somebody writes, and will find what is put in meanwhile
-	wanted  bool // a flush came after what is in enc, which is to leave although it is not full
+	wanted  bool // a flush came after the records in enc, which are to leave although it is not full
 	over    bool // the goodbye was taken out: nothing is, after it
 
 	pace   pace               // of the network
@@ -140,7 +140,7 @@ func (q *queue) next(complete bool) []byte {
 		return f
 	}
 	if len(q.sealed) == 0 {
-		if !q.wanted && (complete || q.enc.Len() < joinBytes) || q.enc.Records() == 0 {
+		if !q.wanted && (complete || q.enc.Len() < joinBytes) {
 			return nil
 		}
 		q.seal()
