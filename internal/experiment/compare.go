@@ -1,9 +1,9 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/godwit-ps/godwit/placement"
 	"github.com/godwit-ps/godwit/sampling"
@@ -67,15 +67,10 @@ func scaling(ctx context.Context, l *Lab, r *Report) error {
 		return err
 	}
 	r.Target = goal
-	var names []string
-	for _, p := range l.policies() {
-		names = append(names, p.Name())
-	}
-	names = append(names, shared)
-	var trials, onOne []trial
+	var trials []trial
 	for _, n := range l.Nodes {
 		if n > 1 {
-			onOne = append(onOne, trial{work: w, network: nets[0], policy: placement.Adaptive, nodes: n, name: shared, shared: true})
+			trials = append(trials, trial{work: w, network: nets[0], policy: placement.Adaptive, nodes: n, name: shared, shared: true})
 		}
 	}
 	for _, nw := range nets {
@@ -87,26 +82,36 @@ func scaling(ctx context.Context, l *Lab, r *Report) error {
 			}
 		}
 	}
-	rows, err := l.against(ctx, r, one, goal, append(trials, onOne...))
+	rows, err := l.against(ctx, r, one, goal, trials)
 	if err != nil {
 		return err
 	}
-	r.Rows = nil // they come with one node under each policy, and on each network those that have no use for it
-	all := rows[len(trials):]
+	type place struct {
+		network, policy string
+		nodes           int
+	}
+	ran := map[place]*Row{}
+	for _, row := range rows {
+		ran[place{row.Network, row.Policy, row.Nodes}] = row
+	}
+	var names []string
+	for _, p := range l.policies() {
+		names = append(names, p.Name())
+	}
+	names = append(names, shared)
+	r.Rows = nil // they come with one node under each policy, and those that have no use for a network come with each
 	for _, nw := range nets {
 		plots := speedups("scaling-"+nw, "over one node, "+nw, "nodes", false)
 		for _, n := range l.Nodes {
 			tick(&plots, fmt.Sprint(n))
 		}
-		n := len(trials) / len(nets)
-		of := slices.Concat(rows[:n], all)
-		rows = rows[n:]
 		for i, name := range names {
+			of := nw
+			if name == shared {
+				of = nets[0]
+			}
 			for _, n := range l.Nodes {
-				row := *one
-				if n > 1 {
-					row, of = *of[0], of[1:]
-				}
+				row := *cmp.Or(ran[place{of, name, n}], one)
 				row.Network, row.Policy = nw, name
 				r.Rows = append(r.Rows, &row)
 				add(&plots, i, name, &row)
