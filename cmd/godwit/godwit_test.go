@@ -257,14 +257,20 @@ func runAs(t *testing.T, token string, args ...string) (code int, stdout, stderr
 	return code, stdout, stderr
 }
 
-// What a program was to read and could not be written is a failure, though the run ended well.
-func TestAResultThatCannotBeWrittenIsAFailure(t *testing.T) {
-	t.Parallel()
-	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+// fullDevice is a file that takes nothing.
+func fullDevice(t *testing.T) *os.File {
+	f, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
 		t.Skip("this system has no /dev/full: ", err)
 	}
-	defer full.Close()
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// What a program was to read and could not be written is a failure, though the run ended well.
+func TestAResultThatCannotBeWrittenIsAFailure(t *testing.T) {
+	t.Parallel()
+	full := fullDevice(t)
 	for _, args := range [][]string{append(slices.Clone(small), "--json"), small, {"version"}, {"help"}, {"train", "kge", "--help"}} {
 		var errs strings.Builder
 		p := prepare(t, args...)
@@ -278,11 +284,7 @@ func TestAResultThatCannotBeWrittenIsAFailure(t *testing.T) {
 // What nobody reads of a run that ended well is no failure.
 func TestALegendThatCannotBeWrittenIsNoFailure(t *testing.T) {
 	t.Parallel()
-	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Skip("this system has no /dev/full: ", err)
-	}
-	defer full.Close()
+	full := fullDevice(t)
 	p := prepare(t, small...)
 	p.cmd.Stderr = full
 	if out, err := p.cmd.Output(); err != nil || !strings.Contains(string(out), "adaptive") {

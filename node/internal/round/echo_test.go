@@ -7,7 +7,6 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/wire"
-	"github.com/godwit-ps/godwit/node/internal/roomtest"
 )
 
 // An echo is asked for behind the next round, by whoever joined it until then, and has come with the answers to it or to a later one.
@@ -67,13 +66,9 @@ func TestAPeersQuestionIsAnsweredBehindARound(t *testing.T) {
 
 // Where a policy's rate has the shards wait, so do the answers and the questions, unless a worker waits.
 func TestEchoesWaitForARoundOverTheShards(t *testing.T) {
-	n := nodeOf(t, host.Usual, Config{Rate: 1e-3, Copies: true})
-	a, k := n.rows.Access(), []godwit.Key{n.key}
-	n.rows.Want(&n.out, k) // so that the key stays
-	v := n.rows.Server(1, &n.out)
-	roomtest.Must(t, v.Step(&n.out, &wire.Record{Kind: wire.Interest, Key: n.key, Op: 1, Origin: 1}))
-	n.out.Flush()
-	push := func() { a.Serve(wire.Push, k, []float32{1}) }
+	n := held(t, host.Usual, Config{Rate: 1e-3, Copies: true})
+	a := n.rows.Access()
+	push := func() { a.Serve(wire.Push, []godwit.Key{n.key}, []float32{1}) }
 	push()
 	n.Round()
 	n.sent(t)

@@ -155,15 +155,7 @@ func TestCallsThatAreGivenUpDoNotPileUp(t *testing.T) {
 func TestAMarkIsAnsweredWhenThePeerHasEverything(t *testing.T) {
 	limits := host.Usual
 	limits.Copies = 1
-	n := nodeOf(t, limits, Config{})
-	k := n.key
-	v := n.rows.Server(1, &n.out)
-	n.rows.Want(&n.out, []godwit.Key{k}) // so that the key stays
-	roomtest.Must(t, v.Step(&n.out, &wire.Record{Kind: wire.Interest, Key: k, Op: 1, Origin: 1}))
-	n.out.Flush()
-	n.sent(t)
-	a := n.rows.Access()
-	a.Serve(wire.Push, []godwit.Key{k}, []float32{1})
+	n := changed(t, limits, Config{})
 	n.links.To(1).Push(make([]byte, 10_000)) // the peer takes nothing
 	n.Sync.Marked(1, 7)
 	if !n.Round() {
@@ -342,13 +334,8 @@ func TestEchoesWaitForARoundThatSendsRefreshes(t *testing.T) {
 
 // A peer that rests gets no refreshes, and its updates are acknowledged at once; what it lacks it gets when it asks for it.
 func TestAPeerThatRestsIsRefreshedWhenItAsks(t *testing.T) {
-	n := nodeOf(t, host.Usual, Config{})
-	v := n.rows.Server(1, &n.out)
-	n.rows.Want(&n.out, []godwit.Key{n.key}) // so that the key stays
-	roomtest.Must(t, v.Step(&n.out, &wire.Record{Kind: wire.Interest, Key: n.key, Seq: 1, Origin: 1}))
-	n.out.Flush()
-	n.sent(t)
-	a := n.rows.Access()
+	n := held(t, host.Usual, Config{})
+	v, a := n.rows.Server(1, &n.out), n.rows.Access()
 	n.Sync.Marked(1, 0)
 	a.Serve(wire.Push, []godwit.Key{n.key}, []float32{1})
 	n.Round()
@@ -708,14 +695,20 @@ func thirds(n int) []float32 {
 	return v
 }
 
-// changed is a node whose peer holds a copy of a key that a worker has pushed to since.
-func changed(t *testing.T, c Config) *node {
-	n := nodeOf(t, host.Usual, c)
+// held is a node whose peer holds a copy of a key.
+func held(t *testing.T, limits host.Limits, c Config) *node {
+	n := nodeOf(t, limits, c)
 	v := n.rows.Server(1, &n.out)
 	n.rows.Want(&n.out, []godwit.Key{n.key}) // so that the key stays
 	roomtest.Must(t, v.Step(&n.out, &wire.Record{Kind: wire.Interest, Key: n.key, Op: 1, Origin: 1}))
 	n.out.Flush()
 	n.sent(t)
+	return n
+}
+
+// changed is one that is held, and to which a worker has pushed since.
+func changed(t *testing.T, limits host.Limits, c Config) *node {
+	n := held(t, limits, c)
 	a := n.rows.Access()
 	a.Serve(wire.Push, []godwit.Key{n.key}, []float32{1})
 	return n
@@ -725,7 +718,7 @@ func changed(t *testing.T, c Config) *node {
 func TestARoundOfAWorkerThatRestsSendsRefreshesToWhoNeedsThem(t *testing.T) {
 	for _, c := range []struct{ asks, press bool }{{false, false}, {true, false}, {false, true}} {
 		s := &stage{press: c.press}
-		n := changed(t, Config{First: []Stage{s}})
+		n := changed(t, host.Usual, Config{First: []Stage{s}})
 		n.Sync.rests = make([]bool, 2) // another worker goes on
 		if n.Sync.rest(0); c.asks {
 			n.Sync.Marked(1, 7)
