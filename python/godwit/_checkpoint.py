@@ -110,7 +110,11 @@ class Checkpoint:
 
     def __reduce__(self) -> Any:
         """A copy, also in a process that is spawned, opens the same checkpoint itself."""
-        return load, (f"{group_place(self.place, 0)[0]}#{self.number}",)
+        return load, (self._place(),)
+
+    def _place(self) -> str:
+        """The place of this checkpoint, with its number."""
+        return f"{group_place(self.place, 0)[0]}#{self.number}"
 
     def __del__(self) -> None:
         try:

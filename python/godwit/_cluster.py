@@ -783,7 +783,7 @@ class Cluster:
         saved = _checkpoint.load(place)
         for t in self._waiting:
             t._prepare = []
-        self._from = f"{_checkpoint.group_place(saved.place, 0)[0]}#{saved.number}"
+        self._from = saved._place()
         return saved.extra()
 
     def state_dict(self) -> dict[str, Any]:
