@@ -301,6 +301,8 @@ def test_an_interrupt_before_an_operation_is_given_up_leaves_its_buffers(monkeyp
         handle = c.worker._begin(c._library.barrier, c._groups[0].workers[0], (buffer,), None)
         del buffer
         assert not handle.done
+        again = Handle(c.worker, handle._id, (), None)  # of the same operation, to wait for its end
+        again._cell.value = handle._cell.value
         sys.setprofile(interrupt)
         del handle
         sys.setprofile(None)
@@ -308,6 +310,7 @@ def test_an_interrupt_before_an_operation_is_given_up_leaves_its_buffers(monkeyp
         godwit.Handle.__new__(godwit.Handle)  # one that an interrupt kept from being made
         assert told == [KeyboardInterrupt]
         c.workers[1].barrier()
+        again.wait()  # else the worker may still be in the barrier
         handle = c.worker._begin(c._library.barrier, c._groups[0].workers[0], (buffer := np.zeros(10),), None)
         there = weakref.ref(buffer)
         del buffer, handle  # as ever
