@@ -21,7 +21,7 @@ import (
 // say has a node send a frame that it would not send by itself.
 func say(from *Node, to godwit.NodeID, frame []byte) {
 	l := from.links.To(to)
-	l.Append(frame)
+	l.Push(frame)
 	l.Flush()
 }
 

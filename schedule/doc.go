@@ -27,6 +27,9 @@
 //	    From then on it gets none of the former.
 //	L7  All chunks of an epoch are leased in the end: L5 binds a node only while
 //	    another one has chunks of the epoch to finish, and so will ask again.
+//	L8  What a node begins with follows from the plan, which all nodes know: a quarter of
+//	    its share. Nobody asks for it. A node that is told that nothing else is left
+//	    for it does not ask again.
 //
 // # Positions
 //

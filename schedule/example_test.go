@@ -10,7 +10,7 @@ import (
 func ExamplePool() {
 	pool := schedule.NewPool(schedule.Plan{Chunks: 16, Epochs: 1, Workers: []int{1, 1}})
 	for i := range 3 {
-		leases, err := pool.Ask(i%2, schedule.Report{})
+		leases, _, err := pool.Ask(i%2, schedule.Report{})
 		fmt.Printf("node %d gets %v %v\n", i%2, leases, err)
 	}
 	// Output:

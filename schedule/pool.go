@@ -108,13 +108,26 @@ func (a *account) put(node, chunk int) {
 	a.free[node] = append(fs, Run{chunk, chunk + 1})
 }
 
-// Ask takes a node's report and leases it what it is to train next, which may be nothing:
-// where the node said that it is idle, nothing of the run is left for it.
-// A report of what the node has not leased is an error.
-func (p *Pool) Ask(node int, r Report) ([]Lease, error) {
+// Begin leases to each node what it begins with (L8), and returns it by node. It comes before the first Ask.
+func (p *Pool) Begin() [][]Lease {
+	a, begun := p.epochs[0], make([][]Lease, len(p.plan.Workers))
+	want := make([]int, len(begun))
+	for node := range begun {
+		want[node] = p.allowance(a, node, Report{}) / 2 // how fast it is shows then
+	}
+	for node := range begun {
+		begun[node] = p.leases(a, node, want[node])
+	}
+	return begun
+}
+
+// Ask takes a node's report and leases it what it is to train next, which may be nothing. Where it says that these
+// are the last, nothing else of the run is left for the node, and it need not ask again; of a node that said that it is idle, no leases
+// are the last. A report of what the node has not leased is an error.
+func (p *Pool) Ask(node int, r Report) (ls []Lease, last bool, err error) {
 	for _, l := range r.Finished {
 		if err := p.finish(node, l); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
 	p.close()
@@ -122,7 +135,7 @@ func (p *Pool) Ask(node int, r Report) ([]Lease, error) {
 		if i == len(p.epochs) {
 			next := p.first() + i
 			if next > p.plan.Epochs || p.plan.Chunks == 0 {
-				return nil, nil
+				return nil, true, nil
 			}
 			p.open(Epoch{Epoch: next})
 		}
@@ -130,13 +143,18 @@ func (p *Pool) Ask(node int, r Report) ([]Lease, error) {
 		if a.gone[node] = a.gone[node] || a.left == 0 || p.slow(a, node); a.gone[node] {
 			continue // L6
 		}
-		var ls []Lease
-		for want := p.allowance(a, node, r) - a.out[node]; want > 0 && a.left > 0; {
-			l := p.lease(a, node, want)
-			ls, want = append(ls, l), want-(l.To-l.From)
-		}
-		return ls, nil
+		ls := p.leases(a, node, p.allowance(a, node, r)-a.out[node])
+		return ls, a.left == 0 && a.epoch == p.plan.Epochs, nil
 	}
+}
+
+// leases takes out so many chunks for a node, or what there is.
+func (p *Pool) leases(a *account, node, want int) (ls []Lease) {
+	for want > 0 && a.left > 0 {
+		l := p.lease(a, node, want)
+		ls, want = append(ls, l), want-(l.To-l.From)
+	}
+	return ls
 }
 
 // first is the first epoch that is open.

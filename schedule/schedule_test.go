@@ -137,6 +137,7 @@ type cluster struct {
 	ends    map[int]float64
 	asks    int
 	ahead   func(node int) int     // chunks that each worker of a node should know ahead; nil: 0
+	last    []bool                 // by node: it was told that nothing else is left
 	begun   func(epoch, known int) // nil, or told when a worker begins a chunk how many it knows, this one included
 }
 
@@ -147,20 +148,30 @@ type working struct {
 }
 
 func newCluster(t *testing.T, p Plan) *cluster {
-	c := &cluster{t: t, plan: p, pool: NewPool(p), trained: map[Chunk]int{}, by: map[Chunk]int{}, ends: map[int]float64{}}
-	for _, n := range p.Workers {
-		c.stocks = append(c.stocks, NewStock(n))
+	c := &cluster{t: t, plan: p, pool: NewPool(p), last: make([]bool, len(p.Workers)), trained: map[Chunk]int{}, by: map[Chunk]int{}, ends: map[int]float64{}}
+	begun := c.pool.Begin()
+	for node, n := range p.Workers {
+		s := NewStock(n)
+		s.Add(begun[node])
+		c.stocks = append(c.stocks, s)
 	}
 	return c
 }
 
 // ask asks the leader for a node, and reports whether it leased anything.
 func (c *cluster) ask(node, idle int) bool {
+	if c.last[node] {
+		return false
+	}
 	c.asks++
-	ls, err := c.pool.Ask(node, c.stocks[node].Report(idle))
+	ls, last, err := c.pool.Ask(node, c.stocks[node].Report(idle))
 	if err != nil {
 		c.t.Fatal(err)
 	}
+	if idle > 0 && len(ls) == 0 && !last {
+		c.t.Fatalf("a worker of node %d is idle and gets nothing, and it is not told that nothing is left", node)
+	}
+	c.last[node] = last
 	c.stocks[node].Add(ls)
 	return len(ls) > 0
 }
@@ -379,7 +390,7 @@ func TestARunGoesOnAtAPositionWithOtherNodes(t *testing.T) {
 			} else {
 				rep.Idle = 1
 			}
-			ls, err := p.Ask(node, rep)
+			ls, _, err := p.Ask(node, rep)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -430,24 +441,89 @@ func TestAPositionOfAnotherDivisionIsRefused(t *testing.T) {
 	}
 }
 
+// What a node begins with is about a quarter of its share, from the begin of its range, and nobody else's.
+func TestNodesBeginWithAPartOfTheirShare(t *testing.T) {
+	const chunks = 1200
+	for _, workers := range [][]int{{1, 1}, {2, 2, 2, 2}, {1, 3}, {4, 1, 1}} {
+		p := NewPool(Plan{Chunks: chunks, Epochs: 2, Workers: workers})
+		all := 0
+		for _, n := range workers {
+			all += n
+		}
+		taken := map[int]bool{}
+		for node, ls := range p.Begin() {
+			got := 0
+			for _, l := range ls {
+				got += l.To - l.From
+				for c := l.From; c < l.To; c++ {
+					if l.Epoch != 1 || taken[c] {
+						t.Fatalf("%v: node %d begins with chunk %d of epoch %d, which another has", workers, node, c, l.Epoch)
+					}
+					taken[c] = true
+				}
+			}
+			want := chunks * workers[node] / (4 * all)
+			if from, _ := Range(chunks, node, len(workers)); ls[0].From != from || got < want-2 || got > want+2 {
+				t.Errorf("%v: node %d begins with %d chunks, from %d on; want %d, from %d", workers, node, got, ls[0].From, want, from)
+			}
+			if got, _, err := p.Ask(node, Report{Finished: ls}); err != nil || len(got) == 0 {
+				t.Errorf("%v: node %d finished what it began with, and gets %v, %v", workers, node, got, err)
+			}
+		}
+	}
+	if ls := NewPool(Plan{Chunks: 3, Epochs: 1, Workers: []int{2, 2, 2, 2}}).Begin(); len(ls[0])+len(ls[1])+len(ls[2]) != 3 || len(ls[3]) != 0 {
+		t.Errorf("with three chunks, four nodes begin with %v, want one for each, and none for the last", ls)
+	}
+	// A run that goes on: of the epoch where it begins, and without what is trained.
+	at := Position{First: 3, Epochs: []Epoch{{Epoch: 3, Done: []Run{{0, 10}}, Under: []Under{{10, 2}}}}}
+	if ls := NewPool(Plan{Chunks: 40, Epochs: 4, Workers: []int{1, 1}, At: at}).Begin(); len(ls[0]) != 1 || ls[0][0] != (Lease{Epoch: 3, Run: Run{10, 13}, Skip: 2}) {
+		t.Errorf("a run goes on with %v, want chunks 10 … 12 of epoch 3, of the first all but 2 steps", ls[0])
+	}
+}
+
+// A node is told that nothing else is left as soon as that is so, also with its last leases, and not before.
+func TestANodeIsToldThatNothingElseIsLeft(t *testing.T) {
+	p := NewPool(Plan{Chunks: 4, Epochs: 2, Workers: []int{1, 1}})
+	var of [2]int // by epoch, so many chunks
+	for range 20 {
+		ls, last, err := p.Ask(0, Report{Idle: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range ls {
+			of[l.Epoch-1] += l.To - l.From
+		}
+		if all := of[1] == 4; last != all {
+			t.Fatalf("after %d and %d of 4 chunks of the two epochs, nothing else is left: %v", of[0], of[1], last)
+		}
+		if last {
+			if ls, last, _ := p.Ask(1, Report{}); len(ls) > 0 || !last {
+				t.Errorf("the other node gets %v, the last: %v; want nothing", ls, last)
+			}
+			return
+		}
+	}
+	t.Errorf("a node that is idle got %v of 4 chunks of each epoch", of)
+}
+
 func TestReportsOfWhatWasNotLeasedAreRefused(t *testing.T) {
 	p := NewPool(Plan{Chunks: 10, Epochs: 2, Workers: []int{1, 1}})
-	ls, err := p.Ask(0, Report{})
+	ls, _, err := p.Ask(0, Report{})
 	if err != nil || len(ls) == 0 {
 		t.Fatal(ls, err)
 	}
 	for _, l := range []Lease{{Epoch: 1, Run: Run{9, 10}}, {Epoch: 7, Run: Run{0, 1}}, {Epoch: 1, Run: Run{-1, 0}}, {Epoch: 1, Run: Run{0, 99}}} {
-		if _, err := p.Ask(0, Report{Finished: []Lease{l}}); err == nil {
+		if _, _, err := p.Ask(0, Report{Finished: []Lease{l}}); err == nil {
 			t.Errorf("%+v was taken", l)
 		}
 	}
-	if _, err := p.Ask(1, Report{Finished: ls[:1]}); err == nil {
+	if _, _, err := p.Ask(1, Report{Finished: ls[:1]}); err == nil {
 		t.Error("a node finished what another one has leased")
 	}
-	if _, err := p.Ask(0, Report{Finished: ls}); err != nil {
+	if _, _, err := p.Ask(0, Report{Finished: ls}); err != nil {
 		t.Error(err)
 	}
-	if _, err := p.Ask(0, Report{Finished: ls}); err == nil {
+	if _, _, err := p.Ask(0, Report{Finished: ls}); err == nil {
 		t.Error("chunks were finished twice")
 	}
 }
@@ -503,7 +579,7 @@ func FuzzReadPosition(f *testing.F) {
 			return
 		}
 		q := NewPool(Plan{Chunks: chunks, Epochs: 1, Workers: []int{1}, At: p})
-		if _, err := q.Ask(0, Report{Idle: 1}); err != nil {
+		if _, _, err := q.Ask(0, Report{Idle: 1}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -512,7 +588,7 @@ func FuzzReadPosition(f *testing.F) {
 // asks asks for a node that has finished everything it had leased, or nothing.
 func asks(t *testing.T, p *Pool, node int, done []Lease) []Lease {
 	t.Helper()
-	ls, err := p.Ask(node, Report{Finished: done, Idle: 1})
+	ls, _, err := p.Ask(node, Report{Finished: done, Idle: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,8 +47,9 @@ func NewStock(workers int) *Stock {
 	return &Stock{held: make([]int, workers), ahead: make([]int, workers)}
 }
 
-// Add takes what was leased.
+// Add takes what was leased. A stock that begins with leases ([Pool.Begin]) asks for others when half of them is finished.
 func (s *Stock) Add(ls []Lease) {
+	s.asked = s.asked || len(ls) > 0
 	for _, l := range ls {
 		s.leases = append(s.leases, l)
 		s.out += l.To - l.From

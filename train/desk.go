@@ -27,16 +27,19 @@ type desk struct {
 // An answer is what the leader says to a [schedule.Report].
 type answer struct {
 	Leases []schedule.Lease `json:"leases,omitempty"`
+	Last   bool             `json:"last,omitempty"` // nothing else of the run is left for who asked
 	Err    string           `json:"err,omitempty"`
 }
 
 // newDesk returns the desk of a node. At node 0 it answers the others from then on.
 func newDesk(env *Env, p schedule.Plan) *desk {
+	pool := schedule.NewPool(p)
 	d := &desk{env: env, plan: p, stock: schedule.NewStock(len(env.Workers))}
+	d.stock.Add(pool.Begin()[env.Node])
 	if env.Node != 0 {
 		return d
 	}
-	d.pool = schedule.NewPool(p)
+	d.pool = pool
 	if env.Serve != nil {
 		env.Serve(d.serve)
 	}
@@ -83,8 +86,8 @@ func (d *desk) ask(idle int) {
 	}
 	r := d.stock.Report(idle)
 	if d.pool != nil {
-		ls, err := d.pool.Ask(0, r)
-		d.leased(ls, err, idle)
+		ls, last, err := d.pool.Ask(0, r)
+		d.leased(ls, last, err)
 		return
 	}
 	question, err := json.Marshal(r)
@@ -101,17 +104,17 @@ func (d *desk) ask(idle int) {
 		if err == nil && a.Err != "" {
 			err = errors.New(a.Err)
 		}
-		d.leased(a.Leases, err, idle)
+		d.leased(a.Leases, a.Last, err)
 	})
 }
 
 // leased takes the leader's answer. The lock is held.
-func (d *desk) leased(ls []schedule.Lease, err error, idle int) {
+func (d *desk) leased(ls []schedule.Lease, last bool, err error) {
 	if err != nil {
 		d.err = fmt.Errorf("train: node 0 has no work for node %d: %w", d.env.Node, err)
 		return
 	}
-	d.over = idle > 0 && len(ls) == 0
+	d.over = last
 	d.stock.Add(ls)
 }
 
@@ -123,7 +126,7 @@ func (d *desk) serve(node int, question []byte) []byte {
 	var a answer
 	err := json.Unmarshal(question, &r)
 	if err == nil {
-		a.Leases, err = d.pool.Ask(node, r)
+		a.Leases, a.Last, err = d.pool.Ask(node, r)
 	}
 	if err != nil {
 		a.Err = err.Error()

@@ -58,7 +58,7 @@ func (a *Asks) Ask(to godwit.NodeID, text []byte, deliver func(answer []byte)) (
 	a.open[number] = q
 	a.mu.Unlock()
 	l := a.links.To(to)
-	l.Append(wire.Ask{Number: number, Text: text}.Frame())
+	l.Push(wire.Ask{Number: number, Text: text}.Frame())
 	l.Flush()
 	return func(ctx context.Context) error { return a.await(ctx, q) }
 }

@@ -8,6 +8,6 @@
 // or hands over the answer, at once; so these functions do not wait, and take no lock under
 // which something is asked. The room's own lock is taken alone.
 //
-// It sends by package link and waits by package host. It never reads rows, and never knows
+// It sends by package link, where questions and answers leave before the records that wait, in their own order, and waits by package host. It never reads rows, and never knows
 // what is asked.
 package ask

@@ -159,25 +159,18 @@ func (l *Link) Room(limit int) bool {
 	return l.room(limit)
 }
 
-// Push puts in a whole frame that is to leave before all others. Flush has it sent.
+// Push puts in a whole frame that is to leave before all records, behind what was pushed before. Flush has it sent.
 func (l *Link) Push(frame []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.first(frame, 0)
 }
 
-// Append puts in a whole frame behind all others. Flush has it sent.
-func (l *Link) Append(frame []byte) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.last(frame, 0)
-}
-
-// Answer is Append of a frame that the peer has asked for: it counts among the answers that are owed.
+// Answer is Push of a frame that the peer has asked for: it counts among the answers that are owed.
 func (l *Link) Answer(frame []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.last(frame, len(frame))
+	l.first(frame, len(frame))
 }
 
 // Owes reports whether more than so many bytes of answers wait for the peer.
@@ -189,7 +182,9 @@ func (l *Link) Owes(limit int) bool {
 
 // Goodbye puts in the last frame, and has it sent. What is put in later is not.
 func (l *Link) Goodbye() {
-	l.Append(wire.Goodbye(l.view))
+	l.mu.Lock()
+	l.last(wire.Goodbye(l.view))
+	l.mu.Unlock()
 	l.Flush()
 }
 

@@ -212,6 +212,41 @@ func TestWhatNobodyFlushesIsJoined(t *testing.T) {
 	}
 }
 
+// A question or an answer that somebody waits for does not wait behind records, and keeps its place among others; a goodbye is the last.
+func TestQuestionsAndAnswersOvertakeRecords(t *testing.T) {
+	o := imagined(2).To(1)
+	o.put(&wire.Record{Kind: wire.Delta, Vals: make([]float32, host.Usual.Frame/4)}) // a frame that is full
+	o.put(&wire.Record{Kind: wire.Delta, Vals: make([]float32, 1)})
+	frame := func(n uint64) []byte { return wire.Ask{Number: n, Text: []byte("?")}.Frame() }
+	o.Push(frame(1))
+	o.Answer(frame(2))
+	o.Flush()
+	if x, err := wire.ParseAsk(o.Take(nil)); err != nil || x.Number != 1 {
+		t.Fatalf("first came %v, %v; want question 1", x, err)
+	}
+	o.Push(frame(3))
+	o.Goodbye()
+	o.Push(frame(4))
+	for n := uint64(2); n <= 4; n++ {
+		if x, err := wire.ParseAsk(o.Take(nil)); err != nil || x.Number != n {
+			t.Fatalf("then came %v, %v; want question %d", x, err, n)
+		}
+	}
+	if f := o.Take(nil); len(f) < host.Usual.Frame {
+		t.Errorf("behind the questions came a frame of %d bytes, want the records", len(f))
+	}
+	o.Push(frame(5)) // also when none waits any more
+	if x, err := wire.ParseAsk(o.Take(nil)); err != nil || x.Number != 5 {
+		t.Errorf("before the other record came %v, %v; want question 5", x, err)
+	}
+	if f := o.Take(nil); !wire.IsData(f) {
+		t.Errorf("then came %q, want the other record", f)
+	}
+	if f := o.Take(nil); !wire.IsGoodbye(f) || len(o.Take(nil)) > 0 || o.queued != 0 || o.owed != 0 {
+		t.Errorf("last came %q, and %d bytes are queued, %d of them owed; want a goodbye", f, o.queued, o.owed)
+	}
+}
+
 // takeAll reads what the producers have sent, which is numbered.
 func takeAll(c transport.Conn, producers, count int) error {
 	next := make([]uint64, producers)

@@ -23,7 +23,8 @@ type queue struct {
 	mu      preempt.Mutex
 	view    godwit.View
 	enc     wire.Encoder // the frame that is being filled
-	sealed  []sealed     // complete frames, oldest first
+	sealed  []sealed     // complete frames, in the order in which they leave
+	urgent  int          // so many of sealed, the first ones, go before all records
 	beat    []byte       // a heartbeat, which goes before all else; nil: none
 	buffers *buffers
 	full    int // bytes of a frame that waits for no more
@@ -147,20 +148,24 @@ func (q *queue) next(complete bool) []byte {
 	}
 	f := q.sealed[0]
 	q.sealed = q.sealed[:copy(q.sealed, q.sealed[1:])]
+	q.urgent = max(0, q.urgent-1)
 	q.owed -= f.owed
 	q.over = wire.IsGoodbye(f.frame)
 	return f.frame
 }
 
-// first puts in a whole frame that is to leave before all others.
-func (q *queue) first(frame []byte, owed int) { q.whole(0, frame, owed) }
+// first puts in a whole frame that is to leave before all records, behind what was put in so before.
+func (q *queue) first(frame []byte, owed int) {
+	q.whole(q.urgent, frame, owed)
+	q.urgent++
+}
 
 // last puts in a whole frame behind all others.
-func (q *queue) last(frame []byte, owed int) {
+func (q *queue) last(frame []byte) {
 	if q.enc.Records() > 0 {
 		q.seal()
 	}
-	q.whole(len(q.sealed), frame, owed)
+	q.whole(len(q.sealed), frame, 0)
 }
 
 // whole puts in a whole frame at a place among the sealed ones, with so many bytes of answers in it.

@@ -58,7 +58,7 @@ func (p *Pulse) pass(w *stoppedWorld, d time.Duration) {
 
 // sent has a link send so many bytes.
 func sent(l *link.Link, bytes int) {
-	l.Append(make([]byte, bytes))
+	l.Push(make([]byte, bytes))
 	for len(l.Take(nil)) > 0 { // heartbeats go first
 	}
 }
