@@ -452,6 +452,45 @@ func TestDamageIsFoundAndNamed(t *testing.T) {
 	}
 }
 
+// Who reads a damaged checkpoint hears which one is before it, whatever is damaged and however the checkpoint is opened.
+func TestTheCheckpointBeforeADamagedOneIsNamed(t *testing.T) {
+	rng, ctx, s := seeded(t), t.Context(), folder(t)
+	for n := range uint64(2) {
+		if _, err := save(ctx, rng, s, ID{n + 1, testAttempt}, newModel(rng, 100), 1, map[string][]byte{"x": []byte("0123456789")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	objects, err := s.List(ctx, numbered(2))
+	if err != nil || len(objects) != 3 { // a part, a section and the manifest
+		t.Fatalf("%v, %v", objects, err)
+	}
+	before := fmt.Sprintf("may be whole: %s#1)", s)
+	for _, o := range objects {
+		path := filepath.Join(s.dir, o.Name)
+		whole, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := slices.Clone(whole)
+		b[rng.IntN(len(b))] ^= 1
+		if err := os.WriteFile(path, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for _, number := range []uint64{0, 2} {
+			c, err := Open(ctx, s, number)
+			if err == nil {
+				_, err = c.Verify(ctx)
+			}
+			if err == nil || strings.Count(err.Error(), before) != 1 {
+				t.Errorf("%s, opened as %d: %v", o.Name, number, err)
+			}
+		}
+		if err := os.WriteFile(path, whole, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestWritersRefuseWhatIsNotTheModels(t *testing.T) {
 	for what, fill := range map[string]func(w *Writer) error{
 		"no row 5000":    func(w *Writer) error { return w.Write(0, []uint64{5000}, make([]float32, 3)) },

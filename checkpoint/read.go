@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"time"
 )
 
 // ErrNone is wrapped by the error of [Open] where there is no checkpoint at all.
@@ -61,7 +62,6 @@ type Checkpoint struct {
 // Open opens a checkpoint by its number; 0: the last one. It reads the manifest, and looks
 // whether the objects that it names are there with their sizes.
 func Open(ctx context.Context, s Store, number uint64) (*Checkpoint, error) {
-	var before uint64 // the last one but one
 	if number == 0 {
 		numbers, err := Numbers(ctx, s)
 		if err != nil {
@@ -71,31 +71,38 @@ func Open(ctx context.Context, s Store, number uint64) (*Checkpoint, error) {
 			return nil, fmt.Errorf("checkpoint: %w at %s", ErrNone, s)
 		}
 		number = numbers[len(numbers)-1]
-		if n := len(numbers); n > 1 {
-			before = numbers[n-2]
-		}
 	}
-	c, err := open(ctx, s, number)
-	if err != nil && before > 0 {
-		err = fmt.Errorf("%w (the one before it may be whole: %s#%d)", err, s, before)
-	}
-	return c, err
-}
-
-func open(ctx context.Context, s Store, number uint64) (*Checkpoint, error) {
 	m, err := readManifest(ctx, s, number)
 	if errors.Is(err, fs.ErrNotExist) {
 		if numbers, lerr := Numbers(ctx, s); lerr == nil && len(numbers) > 0 {
 			err = fmt.Errorf("checkpoint %d is not at %s, which has %d: %w", number, s, numbers, fs.ErrNotExist)
 		}
+		return nil, err
+	}
+	if err == nil {
+		err = m.present(ctx, s)
 	}
 	if err != nil {
-		return nil, err
-	}
-	if err := m.present(ctx, s); err != nil {
-		return nil, err
+		return nil, nameBefore(ctx, s, number, err)
 	}
 	return &Checkpoint{m, s}, nil
+}
+
+// listWithin is how long a store may take to tell what else it has, once a checkpoint could not be read.
+const listWithin = 5 * time.Second
+
+// nameBefore adds to an error of a checkpoint that cannot be read which one is before it, if there is one and the store tells it soon.
+func nameBefore(ctx context.Context, s Store, number uint64, err error) error {
+	ctx, cancel := context.WithTimeout(ctx, listWithin)
+	defer cancel()
+	numbers, lerr := Numbers(ctx, s)
+	if lerr != nil {
+		return err
+	}
+	if i, _ := slices.BinarySearch(numbers, number); i > 0 {
+		return fmt.Errorf("%w (the one before it may be whole: %s#%d)", err, s, numbers[i-1])
+	}
+	return err
 }
 
 func readManifest(ctx context.Context, s Store, number uint64) (*Manifest, error) {
@@ -117,9 +124,9 @@ func readManifest(ctx context.Context, s Store, number uint64) (*Manifest, error
 // Manifest returns the description, which must not be changed.
 func (c *Checkpoint) Manifest() *Manifest { return c.manifest }
 
-// wrap says which object of the checkpoint an error is about.
-func (c *Checkpoint) wrap(object string, err error) error {
-	return fmt.Errorf("checkpoint %d: %s at %s: %w", c.manifest.Number, object, c.store, err)
+// wrap says which object of the checkpoint an error is about, and which checkpoint may be taken instead.
+func (c *Checkpoint) wrap(ctx context.Context, object string, err error) error {
+	return nameBefore(ctx, c.store, c.manifest.Number, fmt.Errorf("checkpoint %d: %s at %s: %w", c.manifest.Number, object, c.store, err))
 }
 
 // Section reads a section. The error wraps fs.ErrNotExist if the checkpoint has none of the name.
@@ -134,7 +141,7 @@ func (c *Checkpoint) Section(ctx context.Context, name string) ([]byte, error) {
 		err = errors.New("its checksum is wrong: it was changed, or copied in part")
 	}
 	if err != nil {
-		return nil, c.wrap(s.Object, err)
+		return nil, c.wrap(ctx, s.Object, err)
 	}
 	return b, nil
 }
@@ -166,7 +173,7 @@ func (c *Checkpoint) each(ctx context.Context, want func(table int, first, last 
 			p := &l.Parts[j]
 			err := c.part(ctx, p, want, func(k *block) error {
 				if row, found := seen.find(k); found {
-					return c.wrap(p.Name, fmt.Errorf("row %d of table %q was written before, in this or another part of checkpoint %d: a defect of the program that wrote it, report it",
+					return c.wrap(ctx, p.Name, fmt.Errorf("row %d of table %q was written before, in this or another part of checkpoint %d: a defect of the program that wrote it, report it",
 						row, c.manifest.Tables[k.table].Name, l.Number))
 				}
 				return do(i, k)
@@ -251,7 +258,7 @@ func (c *Checkpoint) Verify(ctx context.Context) (Sum, error) {
 func (c *Checkpoint) part(ctx context.Context, p *Part, want func(table int, first, last uint64) bool, do func(*block) error) error {
 	entries, err := c.index(ctx, p)
 	if err != nil {
-		return c.wrap(p.Name, err)
+		return c.wrap(ctx, p.Name, err)
 	}
 	for len(entries) > 0 {
 		n := run(entries, want)
@@ -318,7 +325,7 @@ func (c *Checkpoint) blocks(ctx context.Context, p *Part, entries []entry, do fu
 	last := &entries[len(entries)-1]
 	r, err := c.store.Read(ctx, p.Name, int64(entries[0].offset), int64(last.offset)+last.bytes()-int64(entries[0].offset))
 	if err != nil {
-		return c.wrap(p.Name, err)
+		return c.wrap(ctx, p.Name, err)
 	}
 	full, empty := make(chan []byte), make(chan []byte, readAhead)
 	for range readAhead {
@@ -357,7 +364,7 @@ func (c *Checkpoint) blocks(ctx context.Context, p *Part, entries []entry, do fu
 	done := 0
 	for b := range full {
 		if err := k.decode(&entries[done], b); err != nil {
-			return c.wrap(p.Name, fmt.Errorf("block at byte %d: %w", entries[done].offset, err))
+			return c.wrap(ctx, p.Name, fmt.Errorf("block at byte %d: %w", entries[done].offset, err))
 		}
 		if err := do(&k); err != nil {
 			return err
@@ -366,7 +373,7 @@ func (c *Checkpoint) blocks(ctx context.Context, p *Part, entries []entry, do fu
 		empty <- b
 	}
 	if failed != nil {
-		return c.wrap(p.Name, failed)
+		return c.wrap(ctx, p.Name, failed)
 	}
 	return nil
 }
