@@ -58,9 +58,7 @@ func (l *lease) keep(ctx context.Context) error {
 		if ctx.Err() != nil || errors.Is(err, errExpired) {
 			return err
 		}
-		if left := l.left(); left > again {
-			pause(ctx, again)
-		} else if pause(ctx, left) { // there is no time to ask again
+		if pause(ctx, min(again, l.left())) && l.left() <= 0 { // there is no time to ask again
 			return unreachable(l.cl.Endpoints(), fmt.Errorf("no renewal of this node's lease was acknowledged for %v: %w", l.ttl, err))
 		}
 	}
@@ -71,17 +69,20 @@ func (l *lease) left() time.Duration { return l.ttl - time.Since(l.acked) }
 
 // renew renews over one stream until that breaks.
 func (l *lease) renew(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	stream, err := pb.NewLeaseClient(l.cl.ActiveConnection()).LeaseKeepAlive(ctx)
-	if err != nil {
+	if err := l.ran(); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	hung := l.hangUp(cancel) // a connection that is being made answers nothing for up to 20 s
+	stream, err := pb.NewLeaseClient(l.cl.ActiveConnection()).LeaseKeepAlive(ctx)
+	hung.Stop()
+	if err != nil {
+		return cmp.Or(context.Cause(ctx), err)
+	}
 	for {
-		if l.left() <= 0 {
-			// Nothing was refused; this process did not run (stopped, or its
-			// machine suspended), and the others have been told that it is lost.
-			return fmt.Errorf("%w: this process did not run for %v and the TTL is %v", errExpired, time.Since(l.acked).Round(time.Millisecond), l.ttl)
+		if err := l.ran(); err != nil {
+			return err
 		}
 		if err := l.renewOnce(stream, cancel); err != nil {
 			return cmp.Or(context.Cause(ctx), err) // a stream that was broken says so, and not why
@@ -92,11 +93,25 @@ func (l *lease) renew(ctx context.Context) error {
 	}
 }
 
+// ran returns an error if the lease must be taken for lost before a renewal is begun. Nothing was refused then: this process did not
+// run (stopped, or its machine suspended), and the others have been told that it is lost.
+func (l *lease) ran() error {
+	if l.left() > 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: this process did not run for %v and the TTL is %v", errExpired, time.Since(l.acked).Round(time.Millisecond), l.ttl)
+}
+
+// hangUp breaks a stream by cancel, unless it is stopped within a third of the TTL, or what is left of it.
+func (l *lease) hangUp(cancel context.CancelCauseFunc) *time.Timer {
+	return time.AfterFunc(min(l.left(), l.ttl/3), func() { cancel(errors.New("etcd does not answer")) })
+}
+
 // renewOnce sends one renewal and waits for the answer. If none comes for a third
 // of the TTL, it breaks the stream, so that the next may go to another server.
 func (l *lease) renewOnce(stream pb.Lease_LeaseKeepAliveClient, cancel context.CancelCauseFunc) error {
 	sent := time.Now()
-	hung := time.AfterFunc(min(l.left(), l.ttl/3), func() { cancel(errors.New("etcd does not answer")) })
+	hung := l.hangUp(cancel)
 	defer hung.Stop()
 	err := stream.Send(&pb.LeaseKeepAliveRequest{ID: int64(l.id)})
 	if err != nil && !errors.Is(err, io.EOF) { // which says that the stream is over; Recv says why

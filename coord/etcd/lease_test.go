@@ -102,3 +102,26 @@ func TestALeaseThatNobodyAnswersSaysSo(t *testing.T) {
 		t.Errorf("got %v, want that etcd does not answer", err)
 	}
 }
+
+// An etcd that takes connections and says nothing, as behind a network that passes nothing on, is given up when the lease ends, and not
+// when the connection does.
+func TestALeaseEndsWhileItsConnectionIsBeingMade(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // the kernel takes connections, and nobody reads them
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	cl, err := clientv3.New(clientv3.Config{Endpoints: []string{silent.Addr().String()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	for err = errExpired; errors.Is(err, errExpired) && ctx.Err() == nil; { // a busy machine may not run this process for a part of that time
+		err = (&lease{cl: cl, ttl: 300 * time.Millisecond, acked: time.Now()}).keep(ctx)
+	}
+	if !errors.Is(err, coord.ErrCoordinator) || !strings.Contains(err.Error(), "for 300ms: etcd does not answer") {
+		t.Errorf("got %v, want that etcd does not answer", err)
+	}
+}
