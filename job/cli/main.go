@@ -80,7 +80,7 @@ func (d *Demo) Flags() Group { return d.watching.flags() }
 // Compare trains a task with each of some numbers of nodes, as processes of this
 // program, one run after the other, and prints their results beside each other.
 func (d *Demo) Compare(cmd *cobra.Command, t Task, nodes ...int) ([]*job.Result, error) {
-	stop, ctx := interrupts("the model is evaluated as it is", 0)
+	stop, ctx := interrupts(evaluated(""), 0)
 	if err := d.watching.check(); err != nil {
 		return nil, Usage(err)
 	}

@@ -64,7 +64,7 @@ the command that this prints, such as
 			if j.Leader != 0 {
 				p.people = nil // the leader tells
 			}
-			stop, ctx := interrupts(whatIsKept(j.Export), 0)
+			stop, ctx := interrupts(evaluated(j.Export), 0)
 			j.Stop, j.Progress, j.Tick = stop, p.event, p.tick()
 			seen.spread = j.Leader != 0
 			seen.attend(&j.NodeConfig, p.say)

@@ -28,18 +28,12 @@ const repeatWithin = 2 * time.Second
 // "timeout -s INT" signals twice, too. A person who presses again takes longer.
 const doubledWithin = 200 * time.Millisecond
 
-// modelKept and modelLost are what an interrupt does to a training run.
-const (
-	modelKept = "the model is evaluated and exported as it is"
-	modelLost = "the model is evaluated as it is; no --export: the model is not kept"
-)
-
-// whatIsKept is what an interrupt does to a run with this --export.
-func whatIsKept(export string) string {
+// evaluated is what an interrupt does to a run of this process that has this --export.
+func evaluated(export string) string {
 	if export == "" {
-		return modelLost
+		return "the model is evaluated as it is"
 	}
-	return modelKept
+	return "the model is evaluated and exported as it is"
 }
 
 // endedAtOnce is set by the second interrupt, before it cancels anything.

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/godwit-ps/godwit/job"
 )
 
 func TestRepeatedSignalsCountOnce(t *testing.T) {
@@ -32,6 +35,25 @@ func TestRepeatedSignalsCountOnce(t *testing.T) {
 				t.Errorf("signal %d of %v counts: %v", i, presses, got)
 			}
 		}
+	}
+}
+
+// Only a run that keeps nothing says so: a checkpoint keeps the model, too, and another node does not know what the leader keeps.
+func TestOnlyARunThatKeepsNothingSaysSo(t *testing.T) {
+	t.Parallel()
+	const lost = "the model is not kept"
+	for _, c := range []struct {
+		checkpoint, export string
+		lost               bool
+	}{{"", "", true}, {"runs", "", false}, {"", "model", false}, {"runs", "model", false}} {
+		run := training{spec: job.Spec{Checkpoint: c.checkpoint}}
+		run.cluster.node.Export = c.export
+		if said, _ := run.kept(); strings.Contains(said, lost) != c.lost {
+			t.Errorf("with the checkpoints %q and the export %q it says: %s", c.checkpoint, c.export, said)
+		}
+	}
+	if said := evaluated(""); strings.Contains(said, lost) {
+		t.Errorf("another node says: %s", said)
 	}
 }
 

@@ -212,11 +212,15 @@ func (t *training) each(ctx context.Context, cmd *cobra.Command, policies []stri
 // kept says what an interrupt does to the run, and how long after a SIGTERM it ends at the latest; 0: it says nothing of that. A run with
 // checkpoints can be gone on with.
 func (t *training) kept() (what string, within time.Duration) {
-	what = whatIsKept(t.cluster.node.Export)
-	if t.cluster.place(&t.spec) == "" {
-		return what, 0
+	export := t.cluster.node.Export
+	what = evaluated(export)
+	switch {
+	case t.cluster.place(&t.spec) != "":
+		return "a checkpoint is written, and then " + what, termWithin
+	case export == "":
+		what += "; no --export: the model is not kept"
 	}
-	return "a checkpoint is written, and then " + what, termWithin
+	return what, 0
 }
 
 // plain makes a part of a run's name of that of a policy, which may have parameters.
