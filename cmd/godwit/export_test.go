@@ -162,7 +162,7 @@ func TestOtherDataAtAnotherNodeAreNamed(t *testing.T) {
 			}
 		}
 	}
-	lead := start(t, with("--nodes", "2", "--await", "--listen", "127.0.0.1:0", "--etcd-listen", "127.0.0.1:0", "--json", "--data", folders[0])...)
+	lead := start(t, "train", "kge", "--workers", "1", "--epochs", "1", "--nodes", "2", "--await", "--listen", "127.0.0.1:0", "--etcd-listen", "127.0.0.1:0", "--json", "--data", folders[0])
 	w := lead.until("the call for nodes", func(e job.Event) bool { return e.Waiting != nil })
 	if w.Time.IsZero() {
 		t.Errorf("it tells no time: %+v", w)

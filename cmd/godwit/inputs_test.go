@@ -164,6 +164,12 @@ func TestInputsHaveAnExitCodeAndWords(t *testing.T) {
 		{"train kge --etcd 127.0.0.1:1", cli.WrongUsage, "--etcd has no effect"},
 		{"train kge --nodes 2 --etcd 127.0.0.1:1 --etcd-listen 127.0.0.1:0", cli.WrongUsage, "--etcd-listen has no effect"},
 
+		{"train kge --data onefile --entities 500", cli.WrongUsage, "--entities has no effect: it describes generated data"},
+		{"train kge --header no", cli.WrongUsage, "--header has no effect: it says how data are read"},
+		{"train kge --data titles --split 0.8,0.1,0.1", cli.WrongUsage, "titles has files of its own to validate or to test on; leave it out"},
+		{"train mf --data matrix.csv --rank 3", cli.WrongUsage, "--rank has no effect"},
+		{"train linear --solver blocks --lr 0.3", cli.WrongUsage, "--lr has no effect: it is for the solver stochastic; leave it out"},
+
 		// Data.
 		{"train kge --data nowhere", cli.Failure, "nowhere"},
 		{"train kge --data empty", cli.Failure, "no train.txt in"},

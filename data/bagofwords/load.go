@@ -83,6 +83,12 @@ func Load(path string, o Options) (set *Set, err error) {
 	return set, err
 }
 
+// Counted reports whether there are the counts of documents at a path, and no text.
+func Counted(path string) (bool, error) {
+	_, ok, err := findMatrix(path)
+	return ok, err
+}
+
 // cut makes a document of each block. Words are numbered by falling frequency,
 // so what is skipped is what comes first.
 func cut(c *corpus.Corpus, o Options) (set *Set, err error) {

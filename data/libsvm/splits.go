@@ -81,6 +81,13 @@ func LoadSplits(path string, o Options, share Share) (*Splits, error) {
 	return s, nil
 }
 
+// Divided reports whether the examples at a path have files of their own to validate and to test on, so that [LoadSplits] holds out none
+// for that.
+func Divided(path string) (valid, test bool, err error) {
+	files, err := find(path)
+	return files[1] != "", files[2] != "", err
+}
+
 func (s *Splits) sets() [3]**Set { return [3]**Set{&s.Train, &s.Valid, &s.Test} }
 
 // HoldOut takes the sets that are nil out of Train and gives all the same width.

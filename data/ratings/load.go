@@ -67,6 +67,13 @@ func Load(path string, o Options) (*Set, error) {
 	return l.done(), nil
 }
 
+// Divided reports whether the data at a path have a file of their own to test on, that of a split if it is named, so that [Load] holds
+// out none.
+func Divided(path, split string) (bool, error) {
+	_, test, err := find(path, split)
+	return test != "", err
+}
+
 // singles are the names of files that hold a whole matrix.
 var singles = []string{"u.data", "ratings.csv", "ratings.dat", "ratings.tsv", "ratings.mtx", "ratings.mmc"}
 

@@ -50,6 +50,12 @@ func Load(path string, o Options) (*Graph, error) {
 	return g, nil
 }
 
+// Divided reports whether the data at a path have files of their own to validate or to test on, so that [Load] holds out none.
+func Divided(path string) (bool, error) {
+	_, whole, err := find(path)
+	return err == nil && !whole, err
+}
+
 // splitStems are what the files of each split may be called.
 var splitStems = [3][]string{{"train"}, {"valid", "dev"}, {"test"}}
 

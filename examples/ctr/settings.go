@@ -43,6 +43,14 @@ func (s *Settings) Check() error {
 	return nil
 }
 
+// Unused has the command refuse a flag that describes generated impressions where others are read.
+func (s *Settings) Unused(data string) []task.Unused {
+	if data == "" {
+		return nil
+	}
+	return []task.Unused{{Why: "the impressions are read, not generated", Fields: []any{&s.Impressions}}}
+}
+
 // Load is what every node does with the settings.
 func (s *Settings) Load(setup task.Setup) (task.Task, error) {
 	var d *impressions

@@ -137,6 +137,18 @@ func flagOf(flags *pflag.FlagSet, field any) (name string, ok bool) {
 	return name, ok
 }
 
+// givenIn returns a flag that was given and sets what field points to, or a part of it.
+func givenIn(flags *pflag.FlagSet, field any) (name string, ok bool) {
+	begin := reflect.ValueOf(field).Pointer()
+	end := begin + reflect.TypeOf(field).Elem().Size()
+	flags.Visit(func(f *pflag.Flag) {
+		if v := reflect.ValueOf(f.Value); v.Kind() == reflect.Pointer && begin <= v.Pointer() && v.Pointer() < end {
+			name, ok = f.Name, true
+		}
+	})
+	return name, ok
+}
+
 // AddGroups gives a command its flags, and a help that shows them by group. The help ends with [ExitCodes], unless
 // the command's Long lists codes of its own.
 func AddGroups(cmd *cobra.Command, groups ...Group) {

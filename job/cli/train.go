@@ -34,7 +34,8 @@ type Task struct {
 
 	// DataFlags, ModelFlags and TrainingFlags add the task's own flags, which change
 	// the fields of Settings. Each may be nil. An error of package setting about such
-	// a field is said in the words of its flag.
+	// a field is said in the words of its flag. A flag of a field without effect is
+	// refused, where Settings are task.Partial.
 	DataFlags, ModelFlags, TrainingFlags func(g Group)
 
 	// Settle, which may be nil, sets the defaults that follow from other settings. It is
@@ -166,6 +167,9 @@ func (t *training) run(cmd *cobra.Command) error {
 	if err == nil {
 		err = t.cluster.ignored(cmd, &t.spec)
 	}
+	if err == nil {
+		err = t.unused(cmd)
+	}
 	if err != nil {
 		return Usage(inFlags(cmd, err, t.Settings, &t.spec, &t.cluster.node))
 	}
@@ -187,6 +191,22 @@ func (t *training) run(cmd *cobra.Command) error {
 		return Failed(err)
 	}
 	return failed
+}
+
+// unused refuses flags of the task that have no effect beside others, or on the data.
+func (t *training) unused(cmd *cobra.Command) error {
+	partial, ok := t.Settings.(task.Partial)
+	if !ok {
+		return nil
+	}
+	for _, u := range partial.Unused(t.spec.Data) {
+		for _, field := range u.Fields {
+			if name, ok := givenIn(cmd.Flags(), field); ok {
+				return fmt.Errorf("--%s has no effect: %s; leave it out", name, u.Why)
+			}
+		}
+	}
+	return nil
 }
 
 // each runs the policies, one after the other.

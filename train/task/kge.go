@@ -76,6 +76,18 @@ func (s *KGE) Open() []string {
 	return slices.Concat(open("LR", s.LR), open("InitStd", s.InitStd))
 }
 
+// Unused implements [Partial].
+func (s *KGE) Unused(data string) []Unused {
+	u := unusedData(data, []any{&s.Graph}, []any{&s.Files})
+	if divided, err := triples.Divided(data); err == nil && divided {
+		u = append(u, Unused{fmt.Sprintf("%s has files of its own to validate or to test on", data), []any{&s.Files.Split}})
+	}
+	if s.Loss != kge.Logistic {
+		u = append(u, Unused{fmt.Sprintf("only the loss %s adds it", kge.Logistic), []any{&s.Margin}})
+	}
+	return u
+}
+
 // Load reads a graph (see [triples.Load]), or generates one.
 func (s *KGE) Load(setup Setup) (Task, error) {
 	scheme, err := sampling.SchemeNamed(s.Sampling)

@@ -54,6 +54,18 @@ func (s *LDA) Check() error {
 	return errors.Join(s.Config.Check(), s.Documents.Check(), s.Text.Check())
 }
 
+// Unused implements [Partial].
+func (s *LDA) Unused(data string) []Unused {
+	u := unusedData(data, []any{&s.Documents}, []any{&s.Text})
+	if counted, err := bagofwords.Counted(data); err == nil && counted {
+		u = append(u, Unused{fmt.Sprintf("it is about texts, and %s has the counts of documents", data), []any{&s.Text.Format, &s.Text.Documents, &s.Text.Length}})
+	}
+	if s.Text.Documents == bagofwords.Line {
+		u = append(u, Unused{"each line is a document, of any length", []any{&s.Text.Length}})
+	}
+	return u
+}
+
 // Load reads a text (see [bagofwords.Load]), or generates documents.
 func (s *LDA) Load(setup Setup) (Task, error) {
 	var all *bagofwords.Set

@@ -87,6 +87,31 @@ func (s *Linear) Check() error {
 	return nil
 }
 
+// Unused implements [Partial].
+func (s *Linear) Unused(data string) []Unused {
+	u := unusedData(data, []any{&s.Examples}, []any{&s.HashBits, &s.Target})
+	if valid, test, err := libsvm.Divided(data); err == nil {
+		if valid {
+			u = append(u, Unused{fmt.Sprintf("%s has a file of its own to validate on", data), []any{&s.Share.Valid}})
+		}
+		if test {
+			u = append(u, Unused{fmt.Sprintf("%s has a file of its own to test on", data), []any{&s.Share.Test}})
+		}
+	}
+	if s.Solver == Blocks {
+		u = append(u, Unused{fmt.Sprintf("it is for the solver %s", Stochastic), []any{&s.Batch, &s.Rule, &s.LR, &s.Beta}})
+	} else {
+		u = append(u, Unused{fmt.Sprintf("it is for the solver %s", Blocks), []any{&s.ByBlocks}})
+	}
+	if s.Rule != linear.FTRL {
+		u = append(u, Unused{fmt.Sprintf("only the rule %s has it", linear.FTRL), []any{&s.Beta}})
+	}
+	if s.Factors == 0 {
+		u = append(u, Unused{"a model without --factors has none", []any{&s.FactorLR, &s.FactorL2, &s.FactorStd}})
+	}
+	return u
+}
+
 func (s *Linear) blocks() linear.BlockConfig {
 	c := s.ByBlocks
 	c.L1, c.L2, c.Bias = s.L1, s.L2, s.Bias

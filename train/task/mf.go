@@ -46,6 +46,15 @@ func (s *MF) Settled(_, rule string) { settle(&s.LR, rule) }
 // Open implements [Settled].
 func (s *MF) Open() []string { return open("LR", s.LR) }
 
+// Unused implements [Partial].
+func (s *MF) Unused(data string) []Unused {
+	u := unusedData(data, []any{&s.Matrix}, []any{&s.Held})
+	if divided, err := ratings.Divided(data, s.Held.Split); err == nil && divided {
+		u = append(u, Unused{fmt.Sprintf("%s has a file of its own to test on", data), []any{&s.Held.Test}})
+	}
+	return u
+}
+
 // Check tries the settings with the smallest matrix.
 func (s *MF) Check() error {
 	for _, err := range []error{s.Held.Check(), s.Matrix.Check()} {

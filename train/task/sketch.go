@@ -45,6 +45,11 @@ func (s *Sketch) Check() error {
 	return errors.Join(s.Config.Check(), s.Stream.Check(), s.Text.Check())
 }
 
+// Unused implements [Partial].
+func (s *Sketch) Unused(data string) []Unused {
+	return unusedData(data, []any{&s.Stream}, []any{&s.Text})
+}
+
 // Load reads the words of a text (see [bagofwords.Load]), or generates a stream.
 func (s *Sketch) Load(setup Setup) (Task, error) {
 	var stream *sketch.Stream

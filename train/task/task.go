@@ -51,6 +51,31 @@ type Settled interface {
 	Open() []string
 }
 
+// Partial are settings of which some have no effect beside others, or on some data. A command refuses their flags, as
+// who gives one believes that it has an effect.
+type Partial interface {
+	Settings
+	// Unused returns the settings without effect where the data are read at a path, or are generated if it is empty.
+	// It is cheap. Data that cannot be read leave no setting unused: Load tells of them.
+	Unused(data string) []Unused
+}
+
+// Unused is settings that have no effect.
+type Unused struct {
+	// Why is a sentence without its end, such as "the examples are generated".
+	Why string
+	// Fields are pointers to them. A pointer to a struct stands for all its fields.
+	Fields []any
+}
+
+// unusedData returns which settings are unused because data are read, or are not.
+func unusedData(data string, generated, read []any) []Unused {
+	if data == "" {
+		return []Unused{{"it says how data are read, and without --data they are generated", read}}
+	}
+	return []Unused{{"it describes generated data, and --data names others", generated}}
+}
+
 // open returns the name of a setting if it is left open.
 func open(name string, value float32) []string {
 	if value != 0 {

@@ -56,6 +56,20 @@ func (s *W2V) Settled(_, rule string) { settle(&s.LR, rule) }
 // Open implements [Settled].
 func (s *W2V) Open() []string { return open("LR", s.LR) }
 
+// Unused implements [Partial].
+func (s *W2V) Unused(data string) []Unused {
+	var u []Unused
+	if data != "" {
+		u = unusedData(data, []any{&s.Corpus}, nil)
+	} else if s.Questions == "" { // which are read as the text is
+		u = unusedData(data, nil, []any{&s.Format})
+	}
+	if data != "" && s.Questions == "" {
+		u = append(u, Unused{"it is about the questions of --questions, and there are none", []any{&s.Restrict}})
+	}
+	return u
+}
+
 // Check tries the settings with a text of one sentence.
 func (s *W2V) Check() error {
 	if _, err := sampling.SchemeNamed(s.Sampling); err != nil {
