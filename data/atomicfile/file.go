@@ -5,6 +5,7 @@ package atomicfile
 
 import (
 	"bufio"
+	"crypto/rand"
 	"errors"
 	"io"
 	"os"
@@ -21,7 +22,9 @@ type File struct {
 
 // Create begins a file. Its folder must exist.
 func Create(path string) (*File, error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	// The user's umask decides who may read it, which os.CreateTemp passes over.
+	temp := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"-"+rand.Text()[:12])
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +40,7 @@ func (f *File) Commit() error {
 	if f.file == nil {
 		return os.ErrClosed
 	}
-	err := errors.Join(f.Flush(), f.file.Chmod(0o644), f.file.Sync(), f.file.Close())
+	err := errors.Join(f.Flush(), f.file.Sync(), f.file.Close())
 	if err == nil {
 		err = os.Rename(f.file.Name(), f.path)
 	}
