@@ -148,7 +148,7 @@ func suffix() string {
 // once runs the job, without beginning again where a node is lost.
 func (c *cluster) once(ctx context.Context, spec job.Spec, p *printer) (*job.Result, error) {
 	c.node.Progress, c.node.Tick = p.event, p.tick()
-	c.watching.attend(&c.node, p.say)
+	c.watching.attend(&c.node, p.listening)
 	if spec.Nodes == 1 {
 		return job.Local(ctx, c.run, spec, c.node)
 	}

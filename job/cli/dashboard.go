@@ -34,7 +34,7 @@ func withAddress(args []string) (joined []string) {
 
 // show serves the dashboard of the runs that follow, if the flags say so: from the folder of the trace, or a temporary one. What it
 // returns ends that. files are the certificates of the run; nil: none.
-func (w *watching) show(files *tcp.TLSFiles, tell func(string)) (end func() error, err error) {
+func (w *watching) show(files *tcp.TLSFiles, tell func(asked, text string)) (end func() error, err error) {
 	if w.dashboard == "" {
 		return func() error { return nil }, nil
 	}
@@ -57,7 +57,7 @@ func (w *watching) show(files *tcp.TLSFiles, tell func(string)) (end func() erro
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%w; say another address by --dashboard", err), remove())
 	}
-	tell("dashboard: " + s.URL())
+	tell(w.dashboard, "dashboard: "+s.URL())
 	return func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), showTimeout)
 		defer cancel()

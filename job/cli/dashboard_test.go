@@ -26,7 +26,7 @@ func TestTheAddressOfTheDashboardMayBeLeftOut(t *testing.T) {
 func TestTheDashboardLeavesNothing(t *testing.T) {
 	w := watching{dashboard: anyPort}
 	said := ""
-	end, err := w.show(nil, func(s string) { said = s })
+	end, err := w.show(nil, func(_, s string) { said = s })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestTheDashboardLeavesNothing(t *testing.T) {
 		t.Errorf("the folder is there after the end: %v", err)
 	}
 	own := watching{dashboard: anyPort, trace: t.TempDir()}
-	if end, err = own.show(nil, func(string) {}); err != nil {
+	if end, err = own.show(nil, func(string, string) {}); err != nil {
 		t.Fatal(err)
 	}
 	if err := end(); err != nil {

@@ -85,7 +85,7 @@ func (d *Demo) Compare(cmd *cobra.Command, t Task, nodes ...int) ([]*job.Result,
 		return nil, Usage(err)
 	}
 	p := newPrinter(false, false)
-	end, err := d.watching.show(nil, p.say)
+	end, err := d.watching.show(nil, p.listening)
 	if err != nil {
 		return nil, Failed(err)
 	}

@@ -67,7 +67,7 @@ the command that this prints, such as
 			stop, ctx := interrupts(evaluated(j.Export), 0)
 			j.Stop, j.Progress, j.Tick = stop, p.event, p.tick()
 			seen.spread = j.Leader != 0
-			seen.attend(&j.NodeConfig, p.say)
+			seen.attend(&j.NodeConfig, p.listening)
 			if j.Leader != 0 {
 				j.LeaderGone = endOf(os.Stdin)
 			}
@@ -94,7 +94,7 @@ the command that this prints, such as
 	here.StringVarP(&j.Export, "export", "o", "", exportUsage)
 	here.StringVar(&j.Profile, "profile", "", profileUsage)
 	here.BoolVar(&asJSON, "json", false, "print events and the result on stdout as a JSON object a line")
-	here.BoolVarP(&quiet, "quiet", "q", false, "say nothing on stderr but warnings and errors")
+	here.BoolVarP(&quiet, "quiet", "q", false, "say nothing on stderr but warnings, errors, and what nobody could know else: a free port, a new token")
 	AddGroups(cmd, run, here, seen.flags(), TLSFlags(&tls))
 	cmd.Flags().IntVar(&j.Leader, "leader", 0, "`process` that leads the run and started this one, with a stdin that ends when it does")
 	_ = cmd.Flags().MarkHidden("leader") // it is there: the line above

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"strings"
 	"text/tabwriter"
@@ -106,7 +107,11 @@ func (p *printer) show(e job.Event) {
 		if e.Waiting.Nodes == 1 {
 			who = "one more node; on its machine"
 		}
-		p.line("waiting for %s run\n\n  %s\n", who, p.join(e))
+		waiting := p.line
+		if e.Waiting.Token != "" && p.json == nil {
+			waiting = p.tell // a quiet run, too: without the token no node comes
+		}
+		waiting("waiting for %s run\n\n  %s\n", who, p.join(e))
 	case e.Start != nil:
 		p.start(e)
 	case e.Tick != nil && p.terminal:
@@ -127,11 +132,28 @@ func (p *printer) show(e job.Event) {
 
 // line writes a line that stays.
 func (p *printer) line(format string, args ...any) {
-	if p.people == nil || p.quiet {
+	if !p.quiet {
+		p.tell(format, args...)
+	}
+}
+
+// tell is line for what people hear of in a quiet run, too.
+func (p *printer) tell(format string, args ...any) {
+	if p.people == nil {
 		return
 	}
 	p.clear()
 	say(p.people, slog.LevelInfo, fmt.Sprintf(format, args...))
+}
+
+// listening tells where something listens that was asked to listen at host:port. Where the system chose the port, a quiet run tells it,
+// too: nothing else does.
+func (p *printer) listening(asked, text string) {
+	if _, port, err := net.SplitHostPort(asked); err == nil && strings.Trim(port, "0") == "" {
+		p.tell("%s", text)
+		return
+	}
+	p.line("%s", text)
 }
 
 // warn is line for what people hear of in any case.

@@ -112,3 +112,29 @@ func TestWhoIsWaitedForIsCounted(t *testing.T) {
 		}
 	}
 }
+
+// A quiet run says what nobody could find out else: at which port that it chose a page is, and the token that was made for it.
+func TestAQuietRunSaysWhatNobodyKnows(t *testing.T) {
+	waiting := func(token string) func(*printer) {
+		return func(p *printer) { p.event(job.Event{Waiting: &job.Waiting{Token: token, Nodes: 1}}) }
+	}
+	listening := func(asked string) func(*printer) {
+		return func(p *printer) { p.listening(asked, "a page") }
+	}
+	for name, c := range map[string]struct {
+		happens func(*printer)
+		quiet   bool // whether a quiet run says it
+	}{
+		"a page at a free port": {listening(anyPort), true}, "of loopback": {listening(":0"), true}, "a page at a port that was chosen": {listening("127.0.0.1:90"), false},
+		"a new token": {waiting("NEW"), true}, "a token that was chosen": {waiting(""), false},
+		"an early end": {func(p *printer) { p.event(job.Event{Stopping: "asked"}) }, false},
+	} {
+		for _, quiet := range []bool{true, false} {
+			var b bytes.Buffer
+			c.happens(&printer{people: &b, quiet: quiet, join: func(job.Event) string { return "join" }})
+			if says := b.Len() > 0; says != (c.quiet || !quiet) {
+				t.Errorf("%s: quiet %v, it says %q", name, quiet, b.String())
+			}
+		}
+	}
+}

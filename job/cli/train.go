@@ -144,7 +144,7 @@ func (t *training) outputGroup() Group {
 	t.curves.flags(g)
 	g.BoolVar(&t.spec.Untrained, "untrained", t.spec.Untrained, "evaluate the model before training too")
 	g.BoolVar(&t.json, "json", false, "print events and results on stdout as a JSON object a line")
-	g.BoolVarP(&t.quiet, "quiet", "q", false, "say nothing on stderr but warnings and errors")
+	g.BoolVarP(&t.quiet, "quiet", "q", false, "say nothing on stderr but warnings, errors, and what nobody could know else: a free port, a new token")
 	return g
 }
 
@@ -182,7 +182,7 @@ func (t *training) run(cmd *cobra.Command) error {
 	p.again = cmd.CommandPath()
 	p.curves = t.curves
 	p.curves.task = t.Settings.Name()
-	end, err := t.cluster.watching.show(t.cluster.node.TLS, p.say)
+	end, err := t.cluster.watching.show(t.cluster.node.TLS, p.listening)
 	if err != nil {
 		return Failed(err)
 	}

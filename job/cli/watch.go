@@ -83,7 +83,7 @@ func (w *watching) command() (flags []string) {
 }
 
 // attend has a node be watched. tell is told where.
-func (w *watching) attend(c *job.NodeConfig, tell func(string)) {
+func (w *watching) attend(c *job.NodeConfig, tell func(asked, text string)) {
 	c.Trace, c.TraceKeys, c.Flight = w.trace, w.keys, w.pprof
 	if w.metrics == "" {
 		return
@@ -105,7 +105,7 @@ func (w *watching) attend(c *job.NodeConfig, tell func(string)) {
 		if t != nil {
 			scheme = "https"
 		}
-		tell(fmt.Sprintf("metrics of node %d: %s://%s/metrics", a.Self, scheme, s.Addr()))
+		tell(w.metrics, fmt.Sprintf("metrics of node %d: %s://%s/metrics", a.Self, scheme, s.Addr()))
 		return s, nil
 	}
 }
