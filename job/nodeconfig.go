@@ -114,8 +114,12 @@ func (c *NodeConfig) listenAddr(endpoints []string) (string, error) {
 // Check returns what is wrong with the node's own addresses, as an error of package setting.
 func (c *NodeConfig) Check() error {
 	const of, such = "job.NodeConfig", "host:port, such as 192.168.1.10:7000 or [fd00::1]:7000"
-	if _, err := splitAddr(c.Listen); err != nil && c.Listen != "" {
+	switch host, err := splitAddr(c.Listen); {
+	case c.Listen == "":
+	case err != nil:
 		return setting.Bad(of, "Listen", strconv.Quote(c.Listen), such+fmt.Sprintf(", and 0 for any port (%v)", err))
+	case c.Advertise == "" && (host == "" || unspecified(host)):
+		return setting.Bad(of, "Listen", strconv.Quote(c.Listen), "one address, or beside all of them the one by which the other nodes reach this one (--advertise HOST)")
 	}
 	bare := c.Advertise
 	if ip, ok := strings.CutPrefix(bare, "["); ok && strings.HasSuffix(ip, "]") {
@@ -132,6 +136,12 @@ func (c *NodeConfig) Check() error {
 		return setting.Bad(of, "Advertise", strconv.Quote(c.Advertise), fmt.Sprintf("a host, or %s (%v)", such, err))
 	}
 	return nil
+}
+
+// unspecified reports whether a host stands for all addresses of a machine.
+func unspecified(host string) bool {
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsUnspecified()
 }
 
 // splitAddr returns the host of host:port.
@@ -161,7 +171,7 @@ func (c *NodeConfig) advertised(listener string) (string, error) {
 	case c.Advertise != "":
 		return net.JoinHostPort(strings.Trim(c.Advertise, "[]"), port), nil
 	}
-	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+	if unspecified(host) {
 		return "", fmt.Errorf("job: a node that listens on all addresses (%s) must be told by which one the others reach it: give that one to advertise (--advertise HOST)", listener)
 	}
 	return listener, nil

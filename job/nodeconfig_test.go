@@ -41,13 +41,18 @@ func TestAnAddressToAdvertiseReplacesWhatItGives(t *testing.T) {
 func TestAddressesThatAreNoneAreRefused(t *testing.T) {
 	for addr, c := range map[string]struct{ listen, advertise bool }{
 		"": {true, true}, "outside": {false, true}, "fd00::1": {false, true}, "[fd00::1]": {false, true}, "[fd00::1]:7": {true, true}, "outside:80": {true, true},
-		"outside:0": {true, true}, ":7": {true, false}, "a:b:c": {}, "[fd00::1": {}, "outside:99999": {}, "outside:x y": {}, "a]": {},
+		"outside:0": {true, true}, ":7": {}, "0.0.0.0:0": {false, true}, "[::]:7": {false, true}, "a:b:c": {}, "[fd00::1": {}, "outside:99999": {}, "outside:x y": {}, "a]": {},
 	} {
 		if err := (&NodeConfig{Listen: addr}).Check(); (err == nil) != c.listen {
 			t.Errorf("--listen %q: %v", addr, err)
 		}
 		if err := (&NodeConfig{Advertise: addr}).Check(); (err == nil) != c.advertise {
 			t.Errorf("--advertise %q: %v", addr, err)
+		}
+	}
+	for _, all := range []string{":7", "0.0.0.0:0", "[::]:7"} {
+		if err := (&NodeConfig{Listen: all, Advertise: "outside"}).Check(); err != nil {
+			t.Errorf("--listen %q, --advertise outside: %v", all, err)
 		}
 	}
 }

@@ -90,6 +90,7 @@ func TestInputsHaveAnExitCodeAndWords(t *testing.T) {
 		{"train kge --nodes 2 --tls-cert= --tls-key= --tls-ca=", cli.WrongUsage, "--tls-cert is empty"},
 		{"node --etcd 127.0.0.1:1 --run=", cli.WrongUsage, "--run is empty"},
 		{"train kge --nodes 2 --listen 127.0.0.1", cli.WrongUsage, `--listen "127.0.0.1": want host:port`},
+		{"train kge --nodes 2 --await --listen 0.0.0.0:0", cli.WrongUsage, `--listen "0.0.0.0:0": want one address, or beside all of them`},
 		{"train kge --nodes 2 --listen ::1:0", cli.WrongUsage, `--listen "::1:0": want host:port, such as`},
 		{"train kge --nodes 2 --listen 127.0.0.1:99999", cli.WrongUsage, "the port is no number"},
 		{"train kge --nodes 2 --advertise a:b:c", cli.WrongUsage, `--advertise "a:b:c": want a host, or host:port`},
