@@ -213,7 +213,7 @@ var directions = []direction{
 	},
 	{
 		rooms: []string{"train/..."},
-		ours:  []string{".", "internal/vec", "optim", "filter", "data/...", "sampling", "schedule", "train/..."},
+		ours:  []string{".", "internal/plural", "internal/vec", "optim", "filter", "data/...", "sampling", "schedule", "train/..."},
 		pure:  true,
 		why:   "a task cannot tell a node of a cluster from a simulated one",
 	},
@@ -224,19 +224,19 @@ var directions = []direction{
 	},
 	{
 		rooms: []string{"telemetry", "telemetry/trace", "telemetry/internal/folder"},
-		ours:  []string{".", "telemetry/internal/folder"},
+		ours:  []string{".", "internal/plural", "telemetry/internal/folder"},
 		pure:  true,
 		why:   "what was written is read without the run",
 	},
 	{
 		rooms: []string{"telemetry/record", "telemetry/diagnose", "telemetry/curve"},
-		ours:  []string{".", "telemetry", "telemetry/trace", "telemetry/record", "telemetry/internal/folder"},
+		ours:  []string{".", "internal/plural", "telemetry", "telemetry/trace", "telemetry/record", "telemetry/internal/folder"},
 		pure:  true,
 		why:   "what was written is read without the run",
 	},
 	{
 		rooms: []string{"dashboard/..."},
-		ours:  []string{".", "dashboard/...", "telemetry/..."},
+		ours:  []string{".", "internal/plural", "dashboard/...", "telemetry/..."},
 		pure:  true,
 		why:   "a run is shown from its files, whoever wrote them",
 	},

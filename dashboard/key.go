@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/plural"
 	"github.com/godwit-ps/godwit/telemetry/trace"
 )
 
@@ -258,20 +259,12 @@ func others(lanes []lane, owner godwit.NodeID) (list []string) {
 		has := len(x.Replica) > 0 && x.Replica[len(x.Replica)-1][1] == nil
 		switch {
 		case has:
-			list = append(list, fmt.Sprintf("Node %d has a replica, because it used the key at the same time as others (%s, %s)", n, many(x.Accesses, "access", "accesses"), many(x.Refreshes, "refresh", "refreshes")))
+			list = append(list, fmt.Sprintf("Node %d has a replica, because it used the key at the same time as others (%s, %s)", n, plural.Of(x.Accesses, "access", "accesses"), plural.Of(x.Refreshes, "refresh", "refreshes")))
 		case x.Copies > 0:
-			list = append(list, fmt.Sprintf("Node %d had %s, and gave up the last when no intent was left (%s)", n, many(x.Copies, "replica", "replicas"), many(x.Accesses, "access", "accesses")))
+			list = append(list, fmt.Sprintf("Node %d had %s, and gave up the last when no intent was left (%s)", n, plural.Of(x.Copies, "replica"), plural.Of(x.Accesses, "access", "accesses")))
 		default:
-			list = append(list, fmt.Sprintf("Node %d accessed it %s, %d of them by waiting or asking", n, many(x.Accesses, "time", "times"), x.Missed))
+			list = append(list, fmt.Sprintf("Node %d accessed it %s, %d of them by waiting or asking", n, plural.Of(x.Accesses, "time"), x.Missed))
 		}
 	}
 	return list
-}
-
-// many returns a number of things in words.
-func many[N int | uint64](n N, one, more string) string {
-	if n == 1 {
-		more = one
-	}
-	return fmt.Sprintf("%d %s", n, more)
 }

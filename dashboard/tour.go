@@ -3,6 +3,8 @@ package dashboard
 import (
 	"fmt"
 	"strings"
+
+	"github.com/godwit-ps/godwit/internal/plural"
 )
 
 // pictures says what to see in the picture of a policy, by its name.
@@ -45,7 +47,7 @@ func (s *Server) tour(*request) (any, error) {
 		case !ok:
 			x.title, x.text = "Policy "+policy, "Look at the allocation over time, and open the life of a key that has another colour at the end than at the begin."
 		}
-		steps = append(steps, object{"run": f.name, "policy": policy, "title": fmt.Sprintf("%s (%s)", x.title, many(f.header.Nodes, "node", "nodes")), "text": x.text})
+		steps = append(steps, object{"run": f.name, "policy": policy, "title": fmt.Sprintf("%s (%s)", x.title, plural.Of(f.header.Nodes, "node")), "text": x.text})
 	}
 	if len(steps) < 2 {
 		steps = []object{}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-ps/godwit/checkpoint"
+	"github.com/godwit-ps/godwit/internal/plural"
 	"github.com/godwit-ps/godwit/job"
 	"github.com/godwit-ps/godwit/job/cli"
 )
@@ -163,7 +164,7 @@ func (u *checkpointUse) verify(cmd *cobra.Command, place string) error {
 			checkpoint.Sum
 		}{m.Number, m.ReadBytes(), sum})
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "checkpoint %d is whole: %d rows in %.1f MB, digest %v\n", m.Number, sum.Rows, float64(m.ReadBytes())/1e6, sum.Digest)
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "checkpoint %d is whole: %s in %.1f MB, digest %v\n", m.Number, plural.Of(sum.Rows, "row"), float64(m.ReadBytes())/1e6, sum.Digest)
 	return err
 }
 
@@ -198,18 +199,18 @@ func (u *checkpointUse) show(cmd *cobra.Command, place string) error {
 		by = " by godwit " + m.Program
 	}
 	fmt.Fprintf(w, "checkpoint\t%d, format %d, written %s%s\n", m.Number, m.Format, m.Written.Local().Format(time.DateTime), by)
-	fmt.Fprintf(w, "run\t%s, task %s, seed %d, %d nodes\n", m.Run, m.Task, m.Seed, m.Nodes)
-	fmt.Fprintf(w, "trained\t%d epochs, score %s\n", m.Epochs, scoreText(m.Score))
+	fmt.Fprintf(w, "run\t%s, task %s, seed %d, %s\n", m.Run, m.Task, m.Seed, plural.Of(m.Nodes, "node"))
+	fmt.Fprintf(w, "trained\t%s, score %s\n", plural.Of(m.Epochs, "epoch"), scoreText(m.Score))
 	fmt.Fprintf(w, "rows\t%d in %.1f MB, digest %v\n", m.Rows, float64(m.Bytes())/1e6, m.Digest)
 	if len(m.BuildsOn) > 0 {
 		fmt.Fprintf(w, "\tthose that changed since checkpoint %s; %.1f MB are read to restore all\n", sinceText(m), float64(m.ReadBytes())/1e6)
 	}
 	for _, t := range m.Tables {
-		fmt.Fprintf(w, "table\t%s: %d rows of %d floats, %d with state, %s, first %s\n", t.Name, t.Rows, t.Dim, t.Width, t.Rule, t.Init)
+		fmt.Fprintf(w, "table\t%s: %s of %s, %d with state, %s, first %s\n", t.Name, plural.Of(t.Rows, "row"), plural.Of(t.Dim, "float"), t.Width, t.Rule, t.Init)
 	}
 	for _, l := range m.Layers() {
 		for _, p := range l.Parts {
-			fmt.Fprintf(w, "part\t%s: %d rows, %d bytes\n", p.Name, p.Rows, p.Bytes)
+			fmt.Fprintf(w, "part\t%s: %s, %d bytes\n", p.Name, plural.Of(p.Rows, "row"), p.Bytes)
 		}
 	}
 	for _, s := range m.Sections {
@@ -305,9 +306,12 @@ func (u *checkpointUse) pruned(out io.Writer, done *checkpoint.Pruned) error {
 		return json.NewEncoder(out).Encode(done)
 	}
 	which := "no checkpoint"
-	if len(done.Checkpoints) > 0 {
+	switch n := len(done.Checkpoints); {
+	case n == 1:
+		which = fmt.Sprintf("checkpoint %d", done.Checkpoints[0])
+	case n > 1:
 		which = "checkpoints " + strings.Trim(fmt.Sprint(done.Checkpoints), "[]")
 	}
-	_, err := fmt.Fprintf(out, "removed %s: %d objects, %.1f MB, and %d unfinished ones\n", which, done.Objects, float64(done.Bytes)/1e6, done.Unfinished)
+	_, err := fmt.Fprintf(out, "removed %s: %s, %.1f MB, and %s\n", which, plural.Of(done.Objects, "object"), float64(done.Bytes)/1e6, plural.Of(done.Unfinished, "unfinished one"))
 	return err
 }

@@ -165,13 +165,13 @@ func TestWrongQuestionsAndModelsAreNamed(t *testing.T) {
 		{[]string{"predict", model, "--known", dir}, cli.WrongUsage, "--known"},
 		{[]string{"predict", dir}, cli.Failure, "model.json"},
 		{[]string{"predict", model, filepath.Join(dir, "none")}, cli.Failure, "no such file"},
-		{[]string{"predict", model, file}, cli.Failure, "cells.tsv:2: 1 fields, want row and column"},
-		{[]string{"evaluate", model, file}, cli.Failure, "cells.tsv:2: 1 fields"},
+		{[]string{"predict", model, file}, cli.Failure, "cells.tsv:2: 1 field, want row and column"},
+		{[]string{"evaluate", model, file}, cli.Failure, "cells.tsv:2: 1 field"},
 		{[]string{"evaluate", model, file, "--data", file}, cli.WrongUsage, "--data"},
 		{[]string{"evaluate", model, "--known", file}, cli.WrongUsage, "--known"},
 		{[]string{"evaluate", model, "--by", "relation"}, cli.WrongUsage, "--by relation is for models of the task kge, and this one is of mf"},
 		{[]string{"evaluate", model, "--by", "entity"}, cli.WrongUsage, `--by "entity": want relation`},
-		{[]string{"evaluate", model, "--data", file}, cli.Failure, "cells.tsv:2: 1 fields"},
+		{[]string{"evaluate", model, "--data", file}, cli.Failure, "cells.tsv:2: 1 field"},
 	} {
 		code, out, errs := asked(t, "", c.args...)
 		if code != c.code || !strings.Contains(errs, c.want) {

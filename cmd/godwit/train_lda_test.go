@@ -57,7 +57,7 @@ func TestSmallTextsAndDocumentsAreTrained(t *testing.T) {
 	}
 	topics := filepath.Join(dir, "topics")
 	p := start(t, "train", "lda", "--data", path, "--document", "line", "--min-count", "2", "--skip", "0", "--topics", "2", "--export", topics, "--json")
-	if w := p.until("the start", isStart).Start.Warnings; len(w) != 1 || !strings.Contains(w[0], "1 bytes of the text are not valid UTF-8") {
+	if w := p.until("the start", isStart).Start.Warnings; len(w) != 1 || !strings.Contains(w[0], "1 byte of the text is not valid UTF-8") {
 		t.Errorf("warnings: %q", w)
 	}
 	p.until("the result", isResult)

@@ -4,7 +4,11 @@
 // [Load] splits a text into documents, and [Generate] makes documents of known topics.
 package bagofwords
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/godwit-ps/godwit/internal/plural"
+)
 
 // A Set is documents, one after the other: document i has the words
 // Words[Starts[i]:Starts[i+1]], numbers into Names. It is plain data: any number
@@ -82,5 +86,5 @@ func (s *Set) Check() error {
 
 // String returns a line for people.
 func (s *Set) String() string {
-	return fmt.Sprintf("%d documents of %d words, %d different", s.Len(), len(s.Words), len(s.Names))
+	return fmt.Sprintf("%s of %s, %d different", plural.Of(s.Len(), "document"), plural.Of(len(s.Words), "word"), len(s.Names))
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/godwit-ps/godwit/data/corpus"
 	"github.com/godwit-ps/godwit/data/lines"
+	"github.com/godwit-ps/godwit/internal/plural"
 )
 
 // What Options.Documents can be.
@@ -291,7 +292,7 @@ func (r *matrixReader) sizes() (sizes []int64, err error) {
 func (r *matrixReader) cell(text []byte) error {
 	f := bytes.Fields(text)
 	if len(f) != 3 {
-		return fmt.Errorf("%d fields, want document, word and count", len(f))
+		return fmt.Errorf("%s, want document, word and count", plural.Of(len(f), "field"))
 	}
 	if r.left == 0 {
 		return errors.New("more cells than the beginning of the file says")

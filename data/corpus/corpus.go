@@ -7,6 +7,7 @@ import (
 
 	"github.com/godwit-ps/godwit/data/fingerprint"
 	"github.com/godwit-ps/godwit/data/setting"
+	"github.com/godwit-ps/godwit/internal/plural"
 )
 
 // Options say how text is split into words, and which words are used.
@@ -173,7 +174,7 @@ func ReplacedWarning(bytes int64) []string {
 	if bytes == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%d bytes of the text are not valid UTF-8: U+FFFD is in their place; iconv -t utf-8 converts a text of another encoding", bytes)}
+	return []string{fmt.Sprintf("%s not valid UTF-8: U+FFFD is in their place; iconv -t utf-8 converts a text of another encoding", plural.Of(bytes, "byte of the text is", "bytes of the text are"))}
 }
 
 // String returns a line for people.

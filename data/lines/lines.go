@@ -12,6 +12,8 @@ import (
 	"os"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/godwit-ps/godwit/internal/plural"
 )
 
 // A Scanner reads lines in the memory of one. It belongs to one goroutine.
@@ -88,7 +90,7 @@ func Mend(text []byte) ([]byte, bool) {
 
 // Replaced returns the warning that Mend has replaced something in n lines of a file with names.
 func Replaced(n int) string {
-	return fmt.Sprintf("%d lines are not valid UTF-8: what is not was replaced by U+FFFD, so names that differ there are one", n)
+	return fmt.Sprintf("%s not valid UTF-8: what is not was replaced by U+FFFD, so names that differ there are one", plural.Of(n, "line is", "lines are"))
 }
 
 // Text returns the line that Scan read, without LF or CR LF, until the next

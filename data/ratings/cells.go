@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/godwit-ps/godwit/data/lines"
+	"github.com/godwit-ps/godwit/internal/plural"
 )
 
 // Names are what the rows and columns of a matrix are called, to find them by. They are
@@ -74,7 +75,7 @@ func Fields(line []byte) (row, col []byte, err error) {
 		}
 	}
 	if len(fields) < 2 || len(fields) > 4 {
-		return nil, nil, fmt.Errorf("%d fields, want row and column, separated by a tab, \"::\", a comma or spaces", len(fields))
+		return nil, nil, fmt.Errorf("%s, want row and column, separated by a tab, \"::\", a comma or spaces", plural.Of(len(fields), "field"))
 	}
 	for i, what := range []string{"row", "column"} {
 		if err := checkName(what, fields[i]); err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/godwit-ps/godwit/data/lines"
+	"github.com/godwit-ps/godwit/internal/plural"
 )
 
 // maxLine bounds a line: cells are short.
@@ -151,7 +152,7 @@ func (l *loader) fields(text, sep []byte) (c Rating, err error) {
 		}
 	}
 	if n < 3 || n > 4 {
-		return c, fmt.Errorf("%d fields separated by %q, want 3 or 4: row, column, value and, maybe, time", n, sep)
+		return c, fmt.Errorf("%s separated by %q, want 3 or 4: row, column, value and, maybe, time", plural.Of(n, "field"), sep)
 	}
 	if c.Value, err = value(f[2]); err != nil {
 		return c, err

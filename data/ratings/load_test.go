@@ -150,7 +150,7 @@ func TestABadLineIsReportedWithFileLineAndReason(t *testing.T) {
 	for name, c := range map[string][3]string{
 		"too few fields":        {"a.data", "1\t1\t5\n1\t1\n", "a.data:2: 2 fields"},
 		"too many fields":       {"a.data", "1\t1\t5\t0\t7\n", "a.data:1: 5 fields"},
-		"another separator":     {"a.data", "1\t1\t5\n1,1,5\n", "a.data:2: 1 fields"},
+		"another separator":     {"a.data", "1\t1\t5\n1,1,5\n", "a.data:2: 1 field separated"},
 		"no value":              {"a.csv", "1,1,5\n1,1,\n", "a.csv:2: the value is \"\""},
 		"not a number":          {"a.csv", "1,1,5\n1,2,x\n", "a.csv:2: the value is \"x\""},
 		"NaN":                   {"a.csv", "1,1,NaN\n", "a.csv:1: the value is \"NaN\""},
@@ -164,7 +164,7 @@ func TestABadLineIsReportedWithFileLineAndReason(t *testing.T) {
 		"quotes":                {"a.csv", "\"1\",1,5\n", "a.csv:1: the name of the row"},
 		"not a text file":       {"a.csv", "1,\x00,5\n", "a.csv:1: the name of the column"},
 		"a long line":           {"a.csv", "1,1,5\n" + strings.Repeat("1", maxLine+1), "a.csv:2: longer than"},
-		"gzip by another name":  {"a.data", "\x1f\x8b\x08\x00\x00", "a.data:1: 1 fields"},
+		"gzip by another name":  {"a.data", "\x1f\x8b\x08\x00\x00", "a.data:1: 1 field separated"},
 		"no cells":              {"a.data", "\n\n", "holds no cells"},
 		"an unknown ending":     {"a.txt", "1\t1\t5\n", "a.txt: the name ends in none of .base, .csv"},
 		"an empty matrix file":  {"a.mtx", "", "a.mtx: the file is empty"},

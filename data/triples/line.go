@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+
+	"github.com/godwit-ps/godwit/internal/plural"
 )
 
 // maxLine bounds a line, without its line end. Names are a few dozen bytes; a
@@ -62,7 +64,7 @@ func (p *splitter) split(line []byte) (f [3][]byte, err error) {
 		}
 	}
 	if n := len(p.fields); n != p.columns {
-		return f, fmt.Errorf("%d fields separated by %v, want %d: %v%s", n, p.by, p.columns, p.layout, p.advice())
+		return f, fmt.Errorf("%s separated by %v, want %d: %v%s", plural.Of(n, "field"), p.by, p.columns, p.layout, p.advice())
 	}
 	for r, i := range p.at {
 		if f[r] = p.fields[i]; len(bytes.Trim(f[r], " ")) == 0 {

@@ -104,7 +104,7 @@ func TestABadLineIsReportedWithFileLineAndReason(t *testing.T) {
 	}{
 		"too few fields":       {"train.txt", "a\tr\tb\na\tr\n", []string{"train.txt:2:", "2 fields separated by tabs, want 3"}},
 		"too many fields":      {"valid.txt", "a\tr\tb\tc\n", []string{"valid.txt:1:", "4 fields separated by tabs"}},
-		"a tab forgotten":      {"train.txt", "a\tr\tb\na r b\n", []string{"train.txt:2:", "1 fields separated by tabs"}},
+		"a tab forgotten":      {"train.txt", "a\tr\tb\na r b\n", []string{"train.txt:2:", "1 field separated by tabs"}},
 		"too few words":        {"train.txt", "a r b\n\na b\n", []string{"train.txt:3:", "2 fields separated by spaces"}},
 		"empty field":          {"train.txt", "a\t\tb\n", []string{"train.txt:1:", "the relation, field 2, is empty"}},
 		"field of spaces":      {"train.txt", "a\tr\t \n", []string{"train.txt:1:", "the tail, field 3, is empty"}},

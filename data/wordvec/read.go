@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/godwit-ps/godwit/data/npy"
+	"github.com/godwit-ps/godwit/internal/plural"
 )
 
 const (
@@ -121,7 +122,7 @@ func readText(r *bufio.Reader) (*Vectors, error) {
 			dim = len(f) - 1
 		}
 		if len(f) != dim+1 || dim < 1 {
-			return nil, fmt.Errorf("line %d: %d fields, want a name and %d numbers", n, len(f), max(dim, 1))
+			return nil, fmt.Errorf("line %d: %s, want a name and %s", n, plural.Of(len(f), "field"), plural.Of(max(dim, 1), "number"))
 		}
 		if err := checkRead(f[0]); err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)

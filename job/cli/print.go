@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/godwit-ps/godwit/internal/plural"
 	"github.com/godwit-ps/godwit/job"
 	"github.com/godwit-ps/godwit/node"
 )
@@ -187,11 +188,11 @@ func (p *printer) start(e job.Event) {
 		p.warn("%s", d)
 	}
 	if len(e.Start.Nodes) == 1 {
-		p.line("1 node with %d workers", e.Start.Nodes[0].Workers)
+		p.line("1 node with %s", plural.Of(e.Start.Nodes[0].Workers, "worker"))
 		return
 	}
 	for _, n := range e.Start.Nodes {
-		p.line("node %d: %d workers, %s, process %d on %s", n.ID, n.Workers, n.Addr, n.PID, n.Host)
+		p.line("node %d: %s, %s, process %d on %s", n.ID, plural.Of(n.Workers, "worker"), n.Addr, n.PID, n.Host)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/checkpoint"
 	"github.com/godwit-ps/godwit/coord"
+	"github.com/godwit-ps/godwit/internal/plural"
 	"github.com/godwit-ps/godwit/job"
 	"github.com/godwit-ps/godwit/telemetry/trace"
 )
@@ -192,5 +193,5 @@ func (p *printer) restart(run string, n, of int, s *job.Spec, cause error) {
 	}
 	p.event(job.Event{Run: run, Policy: s.Policy, Time: time.Now(), Restart: r})
 	p.warn("%v", cause)
-	p.line("restart %d of at most %d: going on with %d nodes %s; about %s %s that were trained behind it are trained again", n, of, s.Nodes, from, count(float64(r.Again)), p.unit)
+	p.line("restart %d of at most %d: going on with %s %s; about %s %s that were trained behind it are trained again", n, of, plural.Of(s.Nodes, "node"), from, count(float64(r.Again)), p.unit)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/plural"
 	"github.com/godwit-ps/godwit/telemetry/record"
 )
 
@@ -338,7 +339,7 @@ func (d *doctor) hotKeys(n *Node, who string, loss float64) float64 {
 		}
 	}
 	f := Finding{Ill: HotKey, Node: -1, Peer: -1, Keys: keys, Loss: loss * share, Figures: map[string]float64{"waited": waited(n), "share": share, "keys": float64(len(keys)), "moves": float64(moves)},
-		Text: fmt.Sprintf("%s waited %.0f %% of the time, and %.0f %% of the accesses that had to wait were of %s, which moved %d times", who, 100*waited(n), 100*share, name(keys), moves)}
+		Text: fmt.Sprintf("%s waited %.0f %% of the time, and %.0f %% of the accesses that had to wait were of %s, which moved %s", who, 100*waited(n), 100*share, name(keys), plural.Of(moves, "time"))}
 	f.Advice = "train with --policy adaptive, which replicates what several nodes want"
 	if name := nameOf(d.in.Policy); name == "" || name == "adaptive" || name == "adapm" || name == "adaptive-replicate-only" { // they do so
 		f.Advice = "announce it further ahead, or with longer intents, so that its replicas stay"

@@ -53,10 +53,10 @@ func Example() {
 	fmt.Println(has[3].Main, err)
 	// Output:
 	// key 3 (weights:3) of run r, policy relocate, 2 nodes
-	// it moved 1 times; since 1.000 s it is at node 1
+	// it moved 1 time; since 1.000 s it is at node 1
 	//   epoch 0: node 0 from 0.000 s, for 1.000 s
 	//   epoch 1: node 1 from 1.000 s, for 2.000 s
 	// node 0: owned it 33 % of the time, it moved here 0 times; 0 replicas, refreshed 0 times; 0 intents; 0 accesses
-	// node 1: owned it 67 % of the time, it moved here 1 times; 0 replicas, refreshed 0 times; 0 intents; 5 accesses
+	// node 1: owned it 67 % of the time, it moved here 1 time; 0 replicas, refreshed 0 times; 0 intents; 5 accesses
 	// true <nil>
 }

@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/plural"
 )
 
 // A stay is what a node had to do with a key in all of its life.
@@ -26,7 +27,7 @@ const shown = 20
 // Explain tells the life in words.
 func (l *Life) Explain(w io.Writer, h *Header) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "key %s of run %s, policy %s, %d nodes\n", NameOf(l.Key, h.Tables), Printable(h.Run), Printable(h.Policy), h.Nodes)
+	fmt.Fprintf(&b, "key %s of run %s, policy %s, %s\n", NameOf(l.Key, h.Tables), Printable(h.Run), Printable(h.Policy), plural.Of(h.Nodes, "node"))
 	if len(l.Events) == 0 {
 		l.explainLost(&b)
 		l.explainSilent(&b)
@@ -86,9 +87,9 @@ func (l *Life) explainReigns(b *strings.Builder, end int64) {
 	}
 	last := l.Reigns[len(l.Reigns)-1]
 	if last.To < 0 {
-		fmt.Fprintf(b, "it moved %d times; since %s it is at node %d\n", len(l.Reigns)-1, seconds(last.From), last.Owner)
+		fmt.Fprintf(b, "it moved %s; since %s it is at node %d\n", plural.Of(len(l.Reigns)-1, "time"), seconds(last.From), last.Owner)
 	} else {
-		fmt.Fprintf(b, "it moved %d times; at %s it left node %d, and no node told of its arrival\n", len(l.Reigns)-1, seconds(last.To), last.Owner)
+		fmt.Fprintf(b, "it moved %s; at %s it left node %d, and no node told of its arrival\n", plural.Of(len(l.Reigns)-1, "time"), seconds(last.To), last.Owner)
 	}
 	from := max(0, len(l.Reigns)-shown)
 	if from > 0 {
@@ -120,8 +121,8 @@ func (l *Life) explainNodes(b *strings.Builder, nodes int, end int64) {
 		if s == (stay{}) {
 			continue
 		}
-		fmt.Fprintf(b, "node %d: owned it %.0f %% of the time, it moved here %d times; %d replicas, refreshed %d times; %d intents; %d accesses", n,
-			100*float64(s.owned)/float64(max(1, whole)), s.moves, s.copies, s.refreshes, s.intents, s.accesses)
+		fmt.Fprintf(b, "node %d: owned it %.0f %% of the time, it moved here %s; %s, refreshed %s; %s; %s", n,
+			100*float64(s.owned)/float64(max(1, whole)), plural.Of(s.moves, "time"), plural.Of(s.copies, "replica"), plural.Of(s.refreshes, "time"), plural.Of(s.intents, "intent"), plural.Of(s.accesses, "access", "accesses"))
 		if s.missed > 0 {
 			fmt.Fprintf(b, ", of which %d had to ask or wait", s.missed)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/godwit-ps/godwit/data/bagofwords"
 	"github.com/godwit-ps/godwit/data/corpus"
 	"github.com/godwit-ps/godwit/data/export"
+	"github.com/godwit-ps/godwit/internal/plural"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/lda"
 )
@@ -67,7 +68,7 @@ func (m *topicsModel) number(name string) (int, bool) { n, ok := m.numbers[name]
 
 // Summary implements [Reloaded].
 func (m *topicsModel) Summary() string {
-	return fmt.Sprintf("%d documents of %d words", m.held.Len(), len(m.held.Words))
+	return fmt.Sprintf("%s of %s", plural.Of(m.held.Len(), "document"), plural.Of(len(m.held.Words), "word"))
 }
 
 // Warnings implements [Reloaded].

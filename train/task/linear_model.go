@@ -8,6 +8,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/export"
 	"github.com/godwit-ps/godwit/data/libsvm"
+	"github.com/godwit-ps/godwit/internal/plural"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/linear"
 )
@@ -95,7 +96,7 @@ type examplesModel struct {
 }
 
 // Summary implements [Reloaded].
-func (m *examplesModel) Summary() string { return fmt.Sprintf("%d examples", m.data.Test.Len()) }
+func (m *examplesModel) Summary() string { return plural.Of(m.data.Test.Len(), "example") }
 
 // Warnings implements [Reloaded].
 func (m *examplesModel) Warnings() []string {

@@ -9,6 +9,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/export"
 	"github.com/godwit-ps/godwit/data/ratings"
+	"github.com/godwit-ps/godwit/internal/plural"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/mf"
 )
@@ -54,7 +55,7 @@ type matrixModel struct {
 }
 
 // Summary implements [Reloaded].
-func (m *matrixModel) Summary() string { return fmt.Sprintf("%d cells", len(m.matrix.Test)) }
+func (m *matrixModel) Summary() string { return plural.Of(len(m.matrix.Test), "cell") }
 
 // Warnings implements [Reloaded].
 func (m *matrixModel) Warnings() []string { return m.warnings }
