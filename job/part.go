@@ -16,6 +16,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/filter"
+	"github.com/godwit-ps/godwit/internal/plural"
 	"github.com/godwit-ps/godwit/job/internal/cuts"
 	"github.com/godwit-ps/godwit/node"
 	"github.com/godwit-ps/godwit/placement"
@@ -424,7 +425,21 @@ func (p *part) train(ctx context.Context) (*train.Report, error) {
 		return nil, err
 	}
 	p.result.Epochs, p.result.End, p.result.Reason = rep.Epochs, rep.End, p.session.StopReason()
+	p.untrained(rep)
 	return rep, nil
+}
+
+// untrained tells if there was nothing to train of a run that goes on from a checkpoint: its figures are those of the model there.
+func (p *part) untrained(rep *train.Report) {
+	b := p.env.Begin
+	if b == nil || rep.Epochs > b.Epochs || rep.End == train.Stopped {
+		return
+	}
+	why := fmt.Sprintf("--epochs asks for %d, so give a larger one to train more", p.spec.Options.Epochs)
+	if rep.End == train.NoImprovement {
+		why = fmt.Sprintf("its last %s did not improve, so give a larger --patience, or 0, to train more", plural.Of(p.spec.Options.Patience, "evaluation"))
+	}
+	p.emit(Event{Warning: fmt.Sprintf("nothing was left to train: %s has %s, and %s", p.spec.Resume, plural.Of(b.Epochs, "epoch"), why)})
 }
 
 // profiled takes a profile of training where the configuration asks for one.
