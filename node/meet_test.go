@@ -109,8 +109,9 @@ func TestWhoCannotReachAPeerTellsAll(t *testing.T) {
 		if !strings.Contains(err.Error(), "cannot reach node 0 at "+s[0].Members()[0].Addr+": nobody listens there") {
 			t.Errorf("node %d ended with %v", i, err)
 		}
-		if !errors.Is(s[i].Err(), coord.ErrFailed) {
-			t.Errorf("the session of node %d ended with %v, want %v", i, s[i].Err(), coord.ErrFailed)
+		var apart *coord.PartitionError
+		if !errors.As(s[i].Err(), &apart) || errors.Is(s[i].Err(), coord.ErrFailed) {
+			t.Errorf("the session of node %d ended with %v, want a *coord.PartitionError, which blames no node", i, s[i].Err())
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/transport"
 )
@@ -43,9 +44,18 @@ func (r *Run) Meet(ctx context.Context, m Mesh) (map[godwit.NodeID]transport.Con
 	case r.session.Err() != nil:
 		return nil, r.sessionErr()
 	case !errors.Is(ctx.Err(), context.Canceled):
-		r.session.Fail(err)
+		r.session.Fail(apart(err))
 	}
 	return nil, err
+}
+
+// apart makes an error of a connection that was not made one that blames no node: who tells of it need not be at fault, nor need the other be.
+func apart(err error) error {
+	var wrong *transport.Mismatch
+	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &wrong) {
+		return &coord.PartitionError{Text: err.Error()}
+	}
+	return err
 }
 
 // whileOpen returns a context that ends when done is closed, too, and what ends it
