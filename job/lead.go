@@ -95,18 +95,21 @@ func Lead(ctx context.Context, l Leader) (r *Result, err error) {
 // readable returns an error if the processes that the leader starts cannot read the data once more, after it.
 func (l *Leader) readable() error {
 	data := cmp.Or(l.Data, l.Spec.Data)
-	if len(l.Command) == 0 || data == "" {
-		return nil
-	}
-	info, err := os.Stat(data)
-	if err != nil {
-		return nil // who reads them says so
-	}
-	own := data == "/dev/stdin" || strings.HasPrefix(data, "/dev/fd/") || strings.HasPrefix(data, "/proc/self/") // what another process has there is another file
-	if !own && (info.Mode().IsRegular() || info.IsDir()) {
+	if len(l.Command) == 0 || !ReadOnce(data) {
 		return nil
 	}
 	return fmt.Errorf("job: the data are read by each node, and %s can be read only once: write them to a file, or train on one node", data)
+}
+
+// ReadOnce reports whether the data at a path can be read only once, and by this process: they come through a pipe, say. Where nothing
+// is, it reports false: who reads it says so.
+func ReadOnce(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	own := path == "/dev/stdin" || strings.HasPrefix(path, "/dev/fd/") || strings.HasPrefix(path, "/proc/self/") // what another process has there is another file
+	return own || !info.Mode().IsRegular() && !info.IsDir()
 }
 
 // registered returns an error if the other nodes cannot know the task of the spec.

@@ -158,6 +158,8 @@ func TestInputsHaveAnExitCodeAndWords(t *testing.T) {
 		// Flags that have no effect, or not together.
 		{"train kge --await", cli.WrongUsage, "--nodes"},
 		{"train kge --policies all --profile x", cli.WrongUsage, "--profile"},
+		{"train kge --policies static,relocate --data /dev/stdin", cli.WrongUsage, "/dev/stdin can be read only once: write them to a file, or choose one policy"},
+		{"train kge --policies static,relocate --data /dev/null", cli.WrongUsage, "/dev/null can be read only once"},
 		{"train kge --tls-cert cert.pem", cli.WrongUsage, "go together"},
 		{"train kge --tls-cert a --tls-key b --tls-ca c", cli.WrongUsage, "--tls-cert has no effect: one node has no connections"},
 		{"train kge --listen 127.0.0.1:0", cli.WrongUsage, "--listen has no effect"},

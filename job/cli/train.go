@@ -281,6 +281,9 @@ func (t *training) check() ([]string, error) {
 	if len(policies) > 1 && (t.spec.Checkpoint != "" || t.spec.Resume != "") {
 		return nil, fmt.Errorf("--policies makes several runs, and --checkpoint and --resume are for one: choose one of them")
 	}
+	if len(policies) > 1 && job.ReadOnce(t.spec.Data) {
+		return nil, fmt.Errorf("--policies makes several runs, which all read the data, and %s can be read only once: write them to a file, or choose one policy", t.spec.Data)
+	}
 	if t.cluster.restarts < 0 {
 		return nil, fmt.Errorf("--restarts %d: want 0 or more", t.cluster.restarts)
 	}
