@@ -50,6 +50,7 @@ _ABOUT = frozenset(
     "requires_grad_ register_hook register_post_accumulate_grad_hook retain_grad __len__ __format__ __hash__ __dir__ _is_view is_tensor grad".split()
 )
 _GRADS = tuple(getattr(cast(Any, torch.Tensor), name).__get__ for name in ("grad", "_grad", "_base"))
+_LEAF = cast(Any, torch.Tensor).is_leaf.__get__  # which optimizers ask first
 _QUICK = frozenset((_GRADS[0], cast(Any, torch.Tensor).grad.__set__, cast(Any, torch.Tensor).requires_grad.__get__))
 
 
@@ -73,6 +74,11 @@ class Weight(torch.nn.Parameter):
                 return func(*args)
         name = getattr(func, "__name__", "")
         if name == "__get__":
+            if func == _LEAF and "_joining" not in args[0].__dict__ and isinstance(sys._getframe(1).f_locals.get("self"), torch.optim.Optimizer):
+                raise ArgumentError(
+                    "an optimizer of torch.optim was given embedding.weight, and cannot change the rows, which are on the cluster: give godwit.parameters(model) to one of "
+                    "godwit.optim, and model.parameters() to torch.optim"
+                )
             with torch._C.DisableTorchFunctionSubclass():
                 found = func(*args)
             if not isinstance(found, torch.Tensor) or func in _GRADS:

@@ -44,8 +44,14 @@ class Optimizer(torch.optim.Optimizer):
             raise
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        group = {**param_group, "params": _weights(param_group["params"])}
-        super().add_param_group(group)
+        weights = _weights(param_group["params"])
+        for p in weights:
+            p.__dict__["_joining"] = True  # an optimizer of torch is refused
+        try:
+            super().add_param_group({**param_group, "params": weights})
+        finally:
+            for p in weights:
+                del p.__dict__["_joining"]
         group = self.param_groups[-1]
         try:
             self._check(group)

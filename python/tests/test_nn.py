@@ -769,7 +769,7 @@ def test_a_gradient_put_in_place_of_that_of_backward_is_pushed_whole(on):
         lambda w: w.norm(),
         lambda w: w + 1,
         lambda w: torch.nn.functional.linear(torch.ones(1, DIM), w),
-        lambda w: torch.optim.SGD([w], lr=0.1).step(),
+        lambda w: w.add_(1),
     ],
 )
 def test_what_would_read_or_change_a_weight_says_what_to_do(on, use):
@@ -777,6 +777,24 @@ def test_what_would_read_or_change_a_weight_says_what_to_do(on, use):
     module(torch.tensor([1])).sum().backward()
     with pytest.raises(godwit.errors.ArgumentError, match=r"of embedding.weight: .*rows\(ids\) reads rows"):
         use(module.weight)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda w: torch.optim.SGD([w], lr=0.1),
+        lambda w: torch.optim.Adam([{"params": [w]}]),
+        lambda w: torch.optim.SparseAdam(iter([w])),
+        lambda w: torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1).add_param_group({"params": w}),
+    ],
+)
+def test_an_optimizer_of_torch_is_refused_when_it_is_made(on, make):
+    module, _ = both(on)
+    with pytest.raises(godwit.errors.ArgumentError, match="give godwit.parameters.model. to one of godwit.optim"):
+        make(module.weight)
+    goptim.SGD(godwit.parameters(module), lr=0.1)  # which can have it after that
+    with pytest.raises(godwit.errors.ArgumentError, match="give godwit.parameters.model. to one of godwit.optim"):
+        make(module.weight)
 
 
 def test_what_a_weight_tells(on):
