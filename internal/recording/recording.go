@@ -47,8 +47,11 @@ type Node struct {
 	sender  *Sender // nil: nothing is sent
 }
 
-// censusEvery is for how many samples a census stands: it looks at all traced keys.
+// censusEvery is for how many samples a census stands: it looks at all traced keys. In the first ones these are few, and each census has many new ones.
 const censusEvery = 5
+
+// counts reports whether a census is taken with a sample, the first of which is 0.
+func counts(sample int) bool { return sample < censusEvery || sample%censusEvery == 0 }
 
 // Begin begins the record of a node that is about to start.
 func Begin(c Config) (*Node, error) {
@@ -128,7 +131,7 @@ func (r *Node) take() record.Sample {
 	if ending {
 		r.trace.Flush() // the census is of what is written
 	}
-	if r.taken%censusEvery == 0 || ending {
+	if counts(r.taken) || ending {
 		r.census = r.trace.Census()
 	}
 	r.taken++

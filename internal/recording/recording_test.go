@@ -15,3 +15,12 @@ func TestTheTimesOfSamplesDoNotFollowAClockThatIsSetBack(t *testing.T) {
 		t.Errorf("a record that has just begun is %v old", time.Duration(age))
 	}
 }
+
+// In the first seconds of a run there are new keys in each sample, and few to look at.
+func TestTheFirstSamplesHaveACensusEach(t *testing.T) {
+	for sample := range 3 * censusEvery {
+		if want := sample < censusEvery || sample == censusEvery || sample == 2*censusEvery; counts(sample) != want {
+			t.Errorf("sample %d has a census: %v, want %v", sample, counts(sample), want)
+		}
+	}
+}
