@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/telemetry/record"
 	"github.com/godwit-ps/godwit/telemetry/trace"
 )
@@ -209,5 +210,34 @@ func TestAMachineIsCrowdedFromAFifthOfTheTimeOn(t *testing.T) {
 		if n := (Node{Processor: 90, Delayed: delayed}); n.Crowded() != want {
 			t.Errorf("%v s without a processor and 90 with one: crowded %v", delayed, n.Crowded())
 		}
+	}
+}
+
+// What the nodes of a slow link wait for is said of the link. Of the others it is said what they wait for.
+func TestNodesOfASlowLinkAreExcused(t *testing.T) {
+	run := func(others float64) (found []Finding) {
+		in := Input{Policy: "adaptive"}
+		for i := range 4 {
+			n := Node{Node: godwit.NodeID(i), Workers: 1, Answered: 100, Answers: map[godwit.NodeID]record.Times{}}
+			n.Seconds, n.Compute, n.Items, n.Steps, n.Accesses.Remote = 10, 4, 1000, 100, 1000
+			n.Waits = map[string]float64{"answers": others}
+			for peer := range 4 {
+				n.Answers[godwit.NodeID(peer)] = record.Times{N: 100, Sum: 100 * int64(time.Millisecond)}
+			}
+			if i == 1 || i == 3 {
+				n.Waits["answers"] = 5
+				n.Answers[godwit.NodeID(4-i)] = record.Times{N: 100, Sum: 100 * int64(20*time.Millisecond)}
+			}
+			in.Nodes = append(in.Nodes, n)
+		}
+		return Diagnose(in)
+	}
+	if found := run(0.1); len(found) != 1 || found[0].Ill != SlowLink || found[0].Node != 1 || found[0].Peer != 3 || found[0].Loss != 10.0/40 {
+		t.Errorf("only the nodes of a slow link wait: %+v", found)
+	}
+	found := run(4)
+	i := slices.IndexFunc(found, func(f Finding) bool { return f.Ill == NoIntents })
+	if len(found) != 2 || i < 0 || found[i].Node != 0 || math.Abs(found[i].Loss-8.0/40) > 1e-9 {
+		t.Errorf("others wait, too: %+v", found)
 	}
 }
