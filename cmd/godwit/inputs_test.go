@@ -173,6 +173,13 @@ func TestInputsHaveAnExitCodeAndWords(t *testing.T) {
 		{"train mf --data matrix.csv --rank 3", cli.WrongUsage, "--rank has no effect"},
 		{"train linear --solver blocks --lr 0.3", cli.WrongUsage, "--lr has no effect: it is for the solver stochastic; leave it out"},
 
+		{"train kge --policy static --policies static,relocate", cli.WrongUsage, "--policy has no effect: --policies says"},
+		{"train kge --filters s2", cli.WrongUsage, "--filters has no effect: one node sends nothing"},
+		{"train kge --keep 2", cli.WrongUsage, "--keep has no effect: there are no checkpoints"},
+		{"train kge --nodes 2 --restarts 2", cli.WrongUsage, "--restarts has no effect: a run goes on from its checkpoints"},
+		{"train kge --checkpoint c --restarts 2", cli.WrongUsage, "--restarts has no effect: one node"},
+		{"train kge --checkpoint c --nodes 2 --await --restarts 2", cli.WrongUsage, "--restarts has no effect: with --await"},
+
 		// Data.
 		{"train kge --data nowhere", cli.Failure, "nowhere"},
 		{"train kge --data empty", cli.Failure, "no train.txt in"},

@@ -127,14 +127,28 @@ func hostOf(listen string) (host string, ok bool) {
 // ignored refuses flags that have no effect, where somebody may believe that they
 // have one: that a connection is secured, or where this node listens.
 func (c *cluster) ignored(cmd *cobra.Command, spec *job.Spec) error {
-	alone := []string{"listen", "advertise", "etcd", "etcd-listen", "tls-cert", "tls-key", "tls-ca", "tls-name"}
-	for _, name := range alone {
+	connections := []string{"listen", "advertise", "etcd", "etcd-listen", "tls-cert", "tls-key", "tls-ca", "tls-name"}
+	for _, name := range connections {
 		if spec.Nodes == 1 && cmd.Flags().Changed(name) {
 			return fmt.Errorf("--%s has no effect: one node has no connections; leave it out, or say with --nodes how many there are", name)
 		}
 	}
-	if len(c.etcd) > 0 && cmd.Flags().Changed("etcd-listen") {
-		return fmt.Errorf("--etcd-listen has no effect: it is for an etcd within this process, and --etcd names another one; leave one of them out")
+	for _, x := range []struct {
+		flag string
+		idle bool
+		why  string
+	}{
+		{"etcd-listen", len(c.etcd) > 0, "it is for an etcd within this process, and --etcd names another one; leave one of them out"},
+		{"filters", spec.Nodes == 1, "one node sends nothing to others; leave it out, or say with --nodes how many there are"},
+		{"policy", cmd.Flags().Changed("policies"), "--policies says which policies are run; leave one of them out"},
+		{"keep", c.place(spec) == "", "there are no checkpoints; leave it out, or say where they are to be (--checkpoint)"},
+		{"restarts", c.place(spec) == "", "a run goes on from its checkpoints, and there are none; leave it out, or say where they are to be (--checkpoint)"},
+		{"restarts", spec.Nodes == 1, "one node that is lost leaves nobody who goes on; leave it out"},
+		{"restarts", c.await, "with --await, who began the run goes on with it (--resume); leave it out"},
+	} {
+		if x.idle && cmd.Flags().Changed(x.flag) {
+			return fmt.Errorf("--%s has no effect: %s", x.flag, x.why)
+		}
 	}
 	return nil
 }
