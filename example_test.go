@@ -235,3 +235,37 @@ func ExampleFilter() {
 	// all of 2500 at once: false
 	// in the end: 2500
 }
+
+// A table's pushes are clipped, but for one that is to arrive as it is: the first one, say, which brings all rows near their values.
+func ExampleWithFilters() {
+	table := godwit.Table{Name: "steps", Rows: 1000, Dim: 1, Filters: []godwit.Filter{clipped{}}}
+	key := []godwit.Key{0}
+	err := together(table, func(ctx context.Context, w godwit.Worker) error {
+		for key[0] = 0; w.PullIfLocal(key[0], make([]float32, 1)); {
+			key[0]++ // filters are for what leaves the node
+		}
+		for _, call := range []context.Context{godwit.WithFilters(ctx), ctx} {
+			if err := w.Push(call, key, []float32{2.5}); err != nil {
+				return err
+			}
+			now := make([]float32, 1)
+			if err := w.Pull(ctx, key, now); err != nil {
+				return err
+			}
+			fmt.Println(now)
+		}
+		return nil
+	}, func(ctx context.Context, w godwit.Worker) error {
+		now := make([]float32, 1)
+		err := w.Pull(ctx, key, now)
+		fmt.Println(now, "in the end")
+		return err
+	})
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// [2.5]
+	// [3.5]
+	// [5] in the end
+}
