@@ -16,13 +16,14 @@ func TestTheDashboardIsShownToThisMachineOnly(t *testing.T) {
 		code int
 		says string
 	}{
-		"dashboard":                              {2, "accepts 1 arg"},
-		"dashboard " + dir + "/none":             {1, "no such file"},
-		"dashboard dashboard_test.go":            {2, "is a file"},
-		"dashboard " + dir + " --addr 0.0.0.0:0": {2, "--tls-cert"},
-		"dashboard " + dir + " --addr here":      {2, "--addr"},
-		"train kge --dashboard 0.0.0.0:0":        {2, "--dashboard"},
-		"demo --dashboard=here:x":                {2, "--dashboard"},
+		"dashboard":                                               {2, "accepts 1 arg"},
+		"dashboard " + dir + "/none":                              {1, "no such file"},
+		"dashboard dashboard_test.go":                             {2, "is a file"},
+		"dashboard " + dir + " --addr 0.0.0.0:0":                  {2, "--tls-cert"},
+		"dashboard " + dir + " --addr here":                       {2, "--addr"},
+		"train kge --dashboard 0.0.0.0:0":                         {2, "--dashboard"},
+		"node --etcd 127.0.0.1:1 --run x --dashboard=127.0.0.1:0": {2, "unknown flag: --dashboard"}, // the node that leads shows the run
+		"demo --dashboard=here:x":                                 {2, "--dashboard"},
 	} {
 		if code, _, stderr := run(t, strings.Fields(args)...); code != want.code || !strings.Contains(stderr, want.says) {
 			t.Errorf("godwit %s: exit code %d, want %d and %q:\n%s", args, code, want.code, want.says, stderr)

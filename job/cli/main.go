@@ -75,7 +75,7 @@ func program() string { return strings.TrimSuffix(filepath.Base(os.Args[0]), ".e
 type Demo struct{ watching watching }
 
 // Flags are how the runs can be watched.
-func (d *Demo) Flags() Group { return d.watching.flags() }
+func (d *Demo) Flags() Group { return d.watching.showing() }
 
 // Compare trains a task with each of some numbers of nodes, as processes of this
 // program, one run after the other, and prints their results beside each other.

@@ -101,7 +101,7 @@ func (k *Task) Command() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return t.run(cmd) },
 	}
-	AddGroups(cmd, t.cluster.flags(&t.spec), t.dataGroup(), t.modelGroup(), t.trainingGroup(), t.checkpointGroup(), t.outputGroup(), t.cluster.watching.flags(), TLSFlags(&t.cluster.tls))
+	AddGroups(cmd, t.cluster.flags(&t.spec), t.dataGroup(), t.modelGroup(), t.trainingGroup(), t.checkpointGroup(), t.outputGroup(), t.cluster.watching.showing(), TLSFlags(&t.cluster.tls))
 	return cmd
 }
 

@@ -29,9 +29,15 @@ func (w *watching) flags() Group {
 	g.BoolVar(&w.pprof, "pprof", false, "serve profiles of the process there as well, at /debug/pprof/, and write down what it did in its last seconds when a wait exceeds its bound")
 	g.StringVar(&w.trace, "trace", "", "`folder` to write the life of keys to, in a folder of the run's name: who owned them, had copies, and accessed them, see 'godwit explain'")
 	g.StringVar(&w.keys, "trace-keys", "", "which `keys` to trace: \"random=1000\" for so many, \"table:row\" for one, by commas (default: 100000 at random, or all of fewer)")
+	g.StringVar(&w.logs, "log-format", textLog, "`format` of what is said on stderr: text, or json, which has a JSON object a line with time, level, msg, run and node")
+	return g
+}
+
+// showing are the flags of a command that begins runs and shows them.
+func (w *watching) showing() Group {
+	g := w.flags()
 	g.StringVar(&w.dashboard, "dashboard", "", "show the run in a browser while it lasts, at `host:port`; without one, at a free port of loopback")
 	g.Lookup("dashboard").NoOptDefVal = anyPort
-	g.StringVar(&w.logs, "log-format", textLog, "`format` of what is said on stderr: text, or json, which has a JSON object a line with time, level, msg, run and node")
 	return g
 }
 
