@@ -225,15 +225,15 @@ func technique(t *index.Totals) string {
 }
 
 // seriesNames are what counts are called.
-var seriesNames = [index.Counted]string{index.Accesses: "accesses", index.Misses: "missed", index.Moves: "moves", index.Copies: "copies", index.Refreshes: "refreshes",
+var seriesNames = [index.Tallied]string{index.Accesses: "accesses", index.Misses: "missed", index.Moves: "moves", index.Copies: "copies", index.Refreshes: "refreshes",
 	index.Drops: "drops", index.Intents: "intents", index.Asks: "asks"}
 
 // rates returns what a series counts as events per second.
-func rates(counts []uint64, s *index.Series) []float64 {
+func rates(counts []float64, s *index.Series) []float64 {
 	r := make([]float64, len(counts))
 	for i, n := range counts {
 		from, to := s.Window(i)
-		r[i] = float64(n) / seconds(to-from)
+		r[i] = n / seconds(to-from)
 	}
 	return r
 }

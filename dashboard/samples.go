@@ -423,9 +423,9 @@ func (s *Server) compare(r *request) (any, error) {
 func (r *run) summary(ix *index.Index) object {
 	x := ix.State()
 	s := ix.Series(0, x.To, compareCols)
-	sums, all := [index.Counted]uint64{}, object{}
+	sums, all := [index.Counted]float64{}, object{}
 	for c, name := range seriesNames {
-		total := make([]uint64, s.Cols)
+		total := make([]float64, s.Cols)
 		for _, n := range s.Nodes {
 			for i, k := range n[c] {
 				total[i] += k
@@ -437,7 +437,8 @@ func (r *run) summary(ix *index.Index) object {
 	loss, metrics := r.curves(x.Start)
 	return object{
 		"name": r.name, "policy": x.Header.Policy, "nodes": x.Header.Nodes, "seconds": seconds(x.To), "done": x.Done,
-		"accesses": sums[index.Accesses], "missed": sums[index.Misses], "moves": sums[index.Moves], "copies": sums[index.Copies], "refreshes": sums[index.Refreshes],
-		"t": endsOf(s), "series": all, "loss": loss, "metrics": metrics,
+		"accesses": math.Round(sums[index.Accesses]), "missed": math.Round(sums[index.Misses]), "moves": sums[index.Moves], "copies": sums[index.Copies],
+		"refreshes": math.Round(sums[index.Refreshes]),
+		"t":         endsOf(s), "series": all, "loss": loss, "metrics": metrics,
 	}
 }

@@ -96,6 +96,7 @@ export function paintHeat(ctx, heat, look) {
     ctx.putImageData(image, 0, 0);
     return;
   }
+  const shade = look.heat ? shades(heat.heat) : null;
   const columns = new Uint32Array(width);
   for (let x = 0; x < width; x++) {
     columns[x] = Math.min(heat.cols - 1, Math.floor(x * heat.cols / width));
@@ -107,7 +108,7 @@ export function paintHeat(ctx, heat, look) {
     const start = row * heat.cols;
     for (let x = 0, at = y * width; x < width; x++, at++) {
       const cell = start + (columns[x] ?? 0);
-      out[at] = last ? ground : cellPixel(heat, cell, paints, ground, look, x, y);
+      out[at] = last ? ground : cellPixel(heat, cell, paints, ground, shade, x, y);
     }
   }
   ctx.putImageData(image, 0, 0);
@@ -118,11 +119,11 @@ export function paintHeat(ctx, heat, look) {
  * @param {number} cell
  * @param {{colours: Uint32Array, stripes: Uint32Array}} paints
  * @param {number} ground
- * @param {Look} look
+ * @param {Uint8Array | null} shade what of the colour is seen, by the code of heat; null: all
  * @param {number} x
  * @param {number} y
  */
-function cellPixel(heat, cell, paints, ground, look, x, y) {
+function cellPixel(heat, cell, paints, ground, shade, x, y) {
   const owner = heat.owner[cell] ?? none;
   if (owner === none) {
     return ground;
@@ -136,11 +137,19 @@ function cellPixel(heat, cell, paints, ground, look, x, y) {
   if (agree < 250) {
     pixel = mix(pixel, ground, 70 + Math.round(agree * 185 / 255));
   }
-  if (look.heat) {
-    const warm = heat.heat[cell] ?? 0;
-    pixel = mix(pixel, ground, warm === 0 ? 56 : Math.min(255, 110 + 3 * warm));
+  if (shade) {
+    pixel = mix(pixel, ground, shade[heat.heat[cell] ?? 0] ?? 255);
   }
   return pixel;
+}
+
+/**
+ * How much of its colour a cell has, by the code of its heat: all of it where a picture is hottest.
+ * @param {Uint8Array} heat of the cells
+ */
+function shades(heat) {
+  const most = Math.max(1, heat.reduce((a, b) => Math.max(a, b), 0));
+  return Uint8Array.from({ length: 256 }, (_, code) => code === 0 ? 40 : 70 + Math.round(185 * Math.min(1, code / most)));
 }
 
 /**
@@ -182,6 +191,7 @@ export function paintInstant(ctx, at, grid, look) {
   const out = new Uint32Array(image.data.buffer);
   const paints = pixels(look.only, look.dark);
   const ground = groundOf(look.dark);
+  const shade = look.heat ? shades(at.heat) : null;
   out.fill(ground);
   const side = grid.size - grid.gap;
   for (let i = 0; i < at.n; i++) {
@@ -191,7 +201,7 @@ export function paintInstant(ctx, at, grid, look) {
     if (owner === none || top + side > height) {
       continue;
     }
-    const part = look.heat ? Math.min(255, 60 + 2 * (at.heat[i] ?? 0)) : 255;
+    const part = shade ? shade[at.heat[i] ?? 0] ?? 255 : 255;
     const pixel = mix(paints.colours[owner] ?? ground, ground, part);
     const stripe = patterned(owner) && side >= 3 ? mix(paints.stripes[owner] ?? ground, ground, part) : pixel;
     const quarters = 4 * copies(at, i);

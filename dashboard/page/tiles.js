@@ -15,7 +15,7 @@ import { none } from "./palette.js";
  * @property {Uint8Array} owner by row and column
  * @property {Uint8Array} agree how many of the row's keys have that owner, of 255
  * @property {Uint8Array} replicas a key, in quarters
- * @property {Uint8Array} heat code of the accesses
+ * @property {Uint8Array} heat code of the accesses a second
  */
 
 /**

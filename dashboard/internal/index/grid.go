@@ -128,11 +128,12 @@ const (
 	Drops
 	Intents
 	Asks
+	Tallied // those of the refreshes that were counted by the second
 	Counted
 )
 
 var countOf = [256]Count{
-	trace.Accessed: Accesses, trace.Missed: Misses, trace.Arrived: Moves, trace.Copied: Copies, trace.Refreshed: Refreshes, trace.RefreshCount: Refreshes,
+	trace.Accessed: Accesses, trace.Missed: Misses, trace.Arrived: Moves, trace.Copied: Copies, trace.Refreshed: Refreshes, trace.RefreshCount: Tallied,
 	trace.Ended: Drops, trace.Wanted: Intents, trace.Asked: Asks,
 }
 
@@ -142,13 +143,14 @@ func count(e *trace.Event) (c Count, n uint64, ok bool) {
 	switch {
 	case c == Accesses && e.Kind != trace.Accessed:
 		return c, 0, false
-	case c <= Misses || e.Kind == trace.RefreshCount:
+	case c <= Misses || c == Tallied:
 		return c, uint64(e.N), true
 	}
 	return c, 1, true
 }
 
 const (
+	second       = int64(1e9) // ns, by which nodes count
 	leastColumns = 32
 	cellBytes    = 4 // and the bitmap
 )
@@ -224,6 +226,50 @@ func (g *grid) step(w *walker, t int64) {
 		c.mark(w.node, g.nodes, w.where)
 		w.at++
 	}
+}
+
+// counted returns which windows tell what nodes counted in window i. Accesses, and refreshes where they are many, are counted by the second and written down at its end: so it is
+// the windows that follow, up to whole seconds, in which as many of the nodes' seconds end wherever they begin. At the end of the run it is the last of them.
+func (g *grid) counted(i int) (first, end int) {
+	a, b := g.width, second
+	for b != 0 {
+		a, b = b, a%b
+	}
+	n := second / a
+	if g.fixed || g.width >= 4*second { // of any width; in which about as many end anyway
+		n = max(1, (second+g.width/2)/g.width)
+	}
+	before := max(0, n*g.width-second) / (2 * g.width) // where several seconds are needed, window i lies in their middle
+	n = min(n, int64(len(g.columns)))
+	first = max(0, min(i-int(before), len(g.columns)-int(n)))
+	return first, first + int(n)
+}
+
+// lasted returns how long windows last in a run of which the last event is known, in ns.
+func (g *grid) lasted(first, end int, last int64) int64 {
+	return min(g.end(end-1), last) - min(g.end(first-1), last)
+}
+
+// spread returns what was counted by the second in each window, of what nodes wrote down in it. The sum is the same.
+func (g *grid) spread(wrote []float64, last int64) []float64 {
+	sums, list, all := make([]float64, len(wrote)+1), make([]float64, len(wrote)), 0.0
+	for i, x := range wrote {
+		sums[i+1] = sums[i] + x
+	}
+	for i := range list {
+		first, end := g.counted(i)
+		if took := g.lasted(first, end, last); took > 0 {
+			list[i] = (sums[end] - sums[first]) * float64(g.lasted(i, i+1, last)) / float64(took)
+		}
+		all += list[i]
+	}
+	if all == 0 { // it lasted no time
+		return wrote
+	}
+	for i := range list {
+		list[i] *= sums[len(wrote)] / all
+	}
+	return list
 }
 
 // end returns when a column ends.

@@ -435,13 +435,14 @@ func TestWhoFollowsARunEndsAsWhoReadsItLater(t *testing.T) {
 	}
 }
 
-func sum(ix *Index, what Count) (n uint64) {
+func sum(ix *Index, what Count) uint64 {
+	n := 0.0
 	for _, node := range ix.Series(0, 1<<60, 10).Nodes {
 		for _, x := range node[what] {
 			n += x
 		}
 	}
-	return n
+	return uint64(math.Round(n))
 }
 
 func (w *world) flush() {
@@ -825,16 +826,72 @@ func TestTheLastWindowIsAsLongAsItLasts(t *testing.T) {
 		ix := open(t, accesses(t, n, 0)) // 100 a second
 		catchUp(t, ix)
 		for cols := 1; cols < 40; cols++ {
-			s, all := ix.Series(0, math.MaxInt64, cols), uint64(0)
+			s, all := ix.Series(0, math.MaxInt64, cols), 0.0
 			for i, count := range s.Nodes[0][Accesses] {
 				from, to := s.Window(i)
-				rate := float64(count) / float64(to-from) * 1e9
+				rate := count / float64(to-from) * 1e9
 				if all += count; n > 1 && (rate < 90 || rate > 125) {
 					t.Errorf("of %d accesses in %d windows, window %d of %d has %.0f a second, want 100", n, cols, i, s.Cols, rate)
 				}
 			}
-			if all != uint64(n) || s.Cols < 1 || s.Cols > cols {
-				t.Errorf("%d windows have %d accesses, want up to %d with %d", s.Cols, all, cols, n)
+			if math.Abs(all-float64(n)) > 1e-6 || s.Cols < 1 || s.Cols > cols {
+				t.Errorf("%d windows have %g accesses, want up to %d with %d", s.Cols, all, cols, n)
+			}
+		}
+	}
+}
+
+// What nodes count by the second is told evenly over the second, by curves and by pictures, in windows of any width and in a closer look.
+func TestWhatIsCountedByTheSecondIsToldEvenly(t *testing.T) {
+	for _, lasts := range []int64{12, 150, 300, 700} { // windows of 0.1, 0.2, 0.4 and 0.8 s
+		dir := t.TempDir()
+		for node := range 2 {
+			w := writer(t, dir, trace.Header{Node: godwit.NodeID(node), Nodes: 2, Start: 1e18})
+			w.Add(trace.Event{Node: godwit.NodeID(node), Key: godwit.Key(node), Kind: trace.Created})
+			for s := range lasts {
+				at := (s+1)*1e9 + int64(node)*4e8
+				w.Add(trace.Event{Time: at, Node: godwit.NodeID(node), Key: godwit.Key(node), Kind: trace.Accessed, N: 1000})
+				w.Add(trace.Event{Time: at, Node: godwit.NodeID(node), Key: godwit.Key(node), Kind: trace.RefreshCount, N: 500})
+				w.Add(trace.Event{Time: at - 9e8, Node: godwit.NodeID(node), Key: godwit.Key(node), Kind: trace.Refreshed})
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ix := open(t, dir)
+		catchUp(t, ix)
+		for _, cols := range []int{100, 300, 1000} {
+			s := ix.Series(0, math.MaxInt64, cols)
+			for i := range s.Cols {
+				from, to := s.Window(i)
+				if from < 3e9 || to > (lasts-3)*1e9 {
+					continue
+				}
+				for node := range s.Nodes {
+					if rate := s.Nodes[node][Accesses][i] / float64(to-from) * 1e9; rate < 900 || rate > 1100 {
+						t.Errorf("of %d s in %d windows, window %d has %.0f accesses a second of node %d, want 1000", lasts, s.Cols, i, rate, node)
+					}
+				}
+			}
+		}
+		if n := sum(ix, Refreshes); n != uint64(2*501*lasts) {
+			t.Errorf("of %d s there were %d refreshes, want %d", lasts, n, 2*501*lasts)
+		}
+		for _, r := range []Range{{To: math.MaxInt64}, {From: 5e9, To: 7e9}, {From: 5e9, To: 5.5e9}, {From: 5e9, To: 5.001e9}, {From: lasts*1e9 - 5e8, To: math.MaxInt64}} {
+			r.Cols, r.Rows = 800, 2
+			x, err := ix.Tile(t.Context(), Selection{Sort: ByKey}, r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for at := range x.Cols {
+				if x.From+int64(at)*(x.To-x.From)/int64(x.Cols) < 3e9 {
+					continue
+				}
+				for row := range x.Rows {
+					if heat := x.Heat[row*x.Cols+at]; heat < heatCode(800) || heat > heatCode(2000) {
+						t.Errorf("of %d s, a picture from %d ns has heat %d at column %d of key %d, want %d", lasts, r.From, heat, at, row, heatCode(1000))
+					}
+				}
 			}
 		}
 	}

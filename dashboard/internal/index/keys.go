@@ -264,7 +264,7 @@ type Series struct {
 	From, Width int64 // ns: when the first window begins, how long each but the last is
 	To          int64 // ns: when the last one ends
 	Cols        int
-	Nodes       [][Counted][]uint64 // by node, what, and window
+	Nodes       [][Counted][]float64 // by node, what, and window: how many. What was counted by the second is spread over it
 }
 
 // Window returns when a window begins and ends, in ns.
@@ -283,7 +283,7 @@ func (ix *Index) Series(from, to int64, cols int) *Series {
 	g := ix.grid
 	first, end := g.columnsOf(from, to)
 	per := max(1, (end-first+cols-1)/max(1, cols))
-	s := &Series{From: g.origin + int64(first)*g.width, Width: int64(per) * g.width, Cols: (end - first + per - 1) / per, Nodes: make([][Counted][]uint64, g.nodes)}
+	s := &Series{From: g.origin + int64(first)*g.width, Width: int64(per) * g.width, Cols: (end - first + per - 1) / per, Nodes: make([][Counted][]float64, g.nodes)}
 	s.To = min(g.end(end-1), ix.last)
 	if last, _ := s.Window(s.Cols - 1); s.Cols > 1 && s.To-last < s.Width/2 { // too short for a rate
 		s.Cols--
@@ -291,12 +291,23 @@ func (ix *Index) Series(from, to int64, cols int) *Series {
 	if last, _ := s.Window(s.Cols - 1); s.To <= last { // all that is known happened at once
 		s.To = last + s.Width
 	}
-	for n := range s.Nodes {
+	for node := range s.Nodes {
+		of := &s.Nodes[node]
 		for c := range Counted {
-			s.Nodes[n][c] = make([]uint64, s.Cols)
-			for i := first; i < end; i++ {
-				s.Nodes[n][c][min((i-first)/per, s.Cols-1)] += g.columns[i].counts[n*int(Counted)+int(c)]
+			counts := make([]float64, len(g.columns))
+			for i, column := range g.columns {
+				counts[i] = float64(column.counts[node*int(Counted)+int(c)])
 			}
+			if c == Accesses || c == Misses || c == Tallied {
+				counts = g.spread(counts, ix.last)
+			}
+			of[c] = make([]float64, s.Cols)
+			for i := first; i < end; i++ {
+				of[c][min((i-first)/per, s.Cols-1)] += counts[i]
+			}
+		}
+		for i, x := range of[Tallied] {
+			of[Refreshes][i] += x
 		}
 	}
 	return s

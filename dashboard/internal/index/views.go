@@ -24,12 +24,12 @@ type Tile struct {
 	First      []int64 // by row: its first key
 	// By row and column. Owner is the node that owns most of the row's keys at the end of the column, or None; Agree the share of
 	// keys of which that is so, of 255; Replicas four times the mean number of replicas of a key; Heat the code of
-	// the accesses of all keys within the column ([heatCode]).
+	// the accesses a second of all keys about the column ([heatCode]).
 	Owner, Agree, Replicas, Heat []uint8
 }
 
 // heatCode returns the code of a number: 8·log₂(n+1), rounded.
-func heatCode(n uint64) uint8 { return uint8(min(255, math.Round(8*math.Log2(float64(n)+1)))) }
+func heatCode(n float64) uint8 { return uint8(min(255, math.Round(8*math.Log2(n+1)))) }
 
 // A Range is what a tile shows.
 type Range struct {
@@ -66,7 +66,62 @@ func (ix *Index) Tile(ctx context.Context, s Selection, r Range) (*Tile, error) 
 			t.column(c, g, g.complete(first+c), rows)
 		}
 	})
+	if g != ix.grid && t.To-t.From < 2*second {
+		g, rows = ix.grid, keys // a closer look at what is counted by the second shows no more
+	}
+	t.warm(ctx, g, rows, ix.last)
 	return t, context.Cause(ctx)
+}
+
+// warm fills in the heat of the tile.
+func (t *Tile) warm(ctx context.Context, g *grid, keys []int32, last int64) {
+	if t.Cols == 0 || len(g.columns) == 0 {
+		return
+	}
+	width := (t.To - t.From) / int64(t.Cols)
+	about := func(c int) (first, end int) {
+		middle := t.From + int64(c)*width + width/2
+		return g.counted(int(max(0, middle-g.origin) / g.width))
+	}
+	first, _ := about(0)
+	_, end := about(t.Cols - 1)
+	sums := make([][]uint64, end-first) // by window and row
+	parallel(len(sums), func(i int) {
+		sums[i] = make([]uint64, t.Rows)
+		if heat := g.columns[first+i].heat; ctx.Err() == nil {
+			for at, k := range keys {
+				if int(k) < len(heat) {
+					sums[i][at/t.PerRow] += uint64(heat[k])
+				}
+			}
+		}
+	})
+	all := make([]uint64, t.Rows) // of the windows from a to b
+	a, b := first, first
+	for c := range t.Cols {
+		from, to := about(c)
+		for ; b < to; b++ {
+			for row, n := range sums[b-first] {
+				all[row] += n
+			}
+		}
+		for ; a < from; a++ {
+			for row, n := range sums[a-first] {
+				all[row] -= n
+			}
+		}
+		took := float64(g.lasted(from, to, last))
+		if took <= 0 {
+			took = float64(second)
+		}
+		for row, n := range all {
+			code := heatCode(float64(n) * float64(second) / took)
+			if n > 0 {
+				code = max(1, code) // seldom is not never
+			}
+			t.Heat[row*t.Cols+c] = code
+		}
+	}
 }
 
 // cut returns a part of keys.
@@ -97,7 +152,7 @@ func (t *Tile) column(at int, g *grid, c *column, keys []int32) {
 	owners := make([]int32, g.nodes+1)
 	for row := range t.Rows {
 		group := cut(keys, row*t.PerRow, t.PerRow)
-		replicas, heat := 0, uint64(0)
+		replicas := 0
 		clear(owners)
 		for _, k := range group {
 			if int(k) >= len(c.owner) {
@@ -105,7 +160,6 @@ func (t *Tile) column(at int, g *grid, c *column, keys []int32) {
 				continue
 			}
 			owners[c.owner[k]]++
-			heat += uint64(c.heat[k])
 			replicas += ones(c.replicasOf(int(k), g.bitmap))
 		}
 		best := 0
@@ -118,7 +172,6 @@ func (t *Tile) column(at int, g *grid, c *column, keys []int32) {
 		t.Owner[cell] = uint8(best) - 1 // 0 becomes None
 		t.Agree[cell] = uint8(255 * int(owners[best]) / len(group))
 		t.Replicas[cell] = uint8(min(255, 4*replicas/len(group)))
-		t.Heat[cell] = heatCode(heat)
 	}
 }
 
@@ -299,7 +352,7 @@ func (ix *Index) At(ctx context.Context, s Selection, time int64, offset, limit 
 	for _, k := range cut(keys, offset, limit) {
 		x.Keys = append(x.Keys, int64(ix.keys.keys[k]))
 		x.Owner = append(x.Owner, uint8(c.ownerOf(int(k))))
-		x.Heat = append(x.Heat, heatCode(ix.totals[k].Accesses))
+		x.Heat = append(x.Heat, heatCode(float64(ix.totals[k].Accesses)))
 		x.Replicas = append(x.Replicas, c.replicasOf(int(k), g.bitmap)...)
 	}
 	return x, nil

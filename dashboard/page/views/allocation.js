@@ -18,7 +18,7 @@ import { chip } from "./overview.js";
 /** @typedef {import("../place.js").Place} Place */
 
 /** @type {[string, string][]} */
-const orders = [["heat", "hottest first"], ["moves", "most moved first"], ["key", "table and row"], ["owner", "owner"]];
+const orders = [["heat", "hottest first"], ["moves", "most moved first"], ["key", "by table and row"], ["owner", "by owner"]];
 /** @type {[string, string][]} */
 const speeds = [["0.1", "0.1×"], ["0.5", "0.5×"], ["1", "1×"], ["4", "4×"], ["20", "20×"], ["all", "all in 20 s"]];
 const tall = 400; // of a picture at the most, in pixels of the page
@@ -134,15 +134,10 @@ class Allocation {
     const tables = this.app.run.tables;
     /** @type {[string, string][]} */
     const all = [["", "all"], ...tables.map((t) => /** @type {[string, string]} */ ([t.name, t.name]))];
-    const warm = params.get("heat") === "1";
-    const shade = h("button", { type: "button", "aria-pressed": warm, click: () => {
-      const on = shade.getAttribute("aria-pressed") !== "true";
-      shade.setAttribute("aria-pressed", String(on));
-      this.change({ heat: on ? 1 : null });
-    } }, "Shade by accesses");
+    this.shade = h("button", { type: "button", "aria-pressed": this.shaded(), click: () => this.change({ heat: this.shaded() ? null : 1 }) }, "Shade by accesses");
     fill(/** @type {Element} */ (this.controls), search,
       tables.length > 1 ? choice("Table", all, params.get("table") ?? "", (v) => this.change({ table: v || null, top: null, rows: null })) : null,
-      choice("Order", orders, params.get("sort") ?? "heat", (v) => this.change({ sort: v === "heat" ? null : v })), shade, /** @type {Element} */ (this.owners));
+      choice("Order", orders, params.get("sort") ?? "heat", (v) => this.change({ sort: v === "heat" ? null : v })), this.shade, /** @type {Element} */ (this.owners));
     this.showOwners();
   }
 
@@ -151,6 +146,11 @@ class Allocation {
     const button = (/** @type {number} */ node) => h("button", { type: "button", "aria-pressed": only === node, click: () => this.change({ only: this.only() === node ? null : node }) },
       chip(node), `node ${node}`);
     fill(/** @type {Element} */ (this.owners), this.app.run.nodes.map((n) => button(n.id)));
+  }
+
+  /** Whether keys are shaded by their accesses. */
+  shaded() {
+    return this.place.with.get("heat") === "1";
   }
 
   only() {
@@ -174,6 +174,7 @@ class Allocation {
     if (!this.loop) {
       this.t = number(place.with, "t");
     }
+    this.shade?.setAttribute("aria-pressed", String(this.shaded()));
     if (changed("only")) {
       this.showOwners();
     }
@@ -241,7 +242,8 @@ class Allocation {
     this.heat = heat;
     this.over?.setHeight(heightOf(Math.min(heat.keys, heat.rows * heat.perRow)));
     const each = heat.perRow > 1 ? `, ${count(heat.perRow)} to a line: the colour is of most of them` : "";
-    fill(/** @type {Element} */ (this.aboutOver), heat.rows ? `${plural(heat.keys, "key")}${each}` : "no key is like that");
+    const order = orders.find(([name]) => name === this.selection().sort)?.[1] ?? "";
+    fill(/** @type {Element} */ (this.aboutOver), heat.rows ? `${plural(heat.keys, "key")} from top to bottom (${order})${each}` : "no key is like that");
     const zoomed = ["from", "to", "top", "rows"].some((n) => this.place.with.has(n));
     /** @type {HTMLElement} */ (this.whole).hidden = !zoomed;
     const range = heat.to - heat.from;
@@ -295,7 +297,7 @@ class Allocation {
 
   draw() {
     this.frame = 0;
-    const look = { only: this.only(), dark: dark(), heat: this.place.with.get("heat") === "1" };
+    const look = { only: this.only(), dark: dark(), heat: this.shaded() };
     if (this.due.heat && this.heat && this.over) {
       paintHeat(this.over.ctx, this.heat, look);
     }
@@ -407,7 +409,7 @@ class Allocation {
     const agree = heat.agree[cell] ?? 255;
     const who = ownerText(heat.owner[cell]) + (heat.perRow > 1 && agree < 255 && heat.owner[cell] !== none ? `, of ${Math.round(agree / 2.55)} % of them` : "");
     return [h("b", {}, heat.perRow > 1 ? `${this.names.of(key)} and ${heat.perRow - 1} more` : this.names.of(key)), `${moment(t, heat.to - heat.from)}: ${who}`,
-      replicas ? `${+replicas.toFixed(2)} replicas${heat.perRow > 1 ? " a key" : ""}` : "no replica", `${count(accesses(heat.heat[cell] ?? 0))} accesses in this column`];
+      replicas ? `${+replicas.toFixed(2)} replicas${heat.perRow > 1 ? " a key" : ""}` : "no replica", rate(heat.heat[cell] ?? 0)];
   }
 
   /**
@@ -658,9 +660,18 @@ function heightOf(keys) {
   return keys > tall * 1.4 || keys < 1 ? tall : keys * Math.min(24, Math.max(1, Math.floor(tall / keys)));
 }
 
+/**
+ * How often keys are accessed, in words.
+ * @param {number} code of the accesses a second
+ */
+function rate(code) {
+  const n = accesses(code);
+  return code === 0 ? "no access" : n < 2 ? "about an access a second, or less" : `about ${count(n)} accesses a second`;
+}
+
 /** What the marks in cells mean. */
 function marks() {
-  return h("p", { class: "notes" }, "Colour and number: the owner. Dark dots: replicas at other nodes, the more the denser. Empty: no node has said that it owns the key. Drag over a picture to see a part of it.");
+  return h("p", { class: "notes" }, "Colour and number: the owner. Dark dots: replicas at other nodes, the more the denser. Empty: no node has said that it owns the key. Shaded by accesses: the paler, the fewer. Drag over a picture to see a part of it.");
 }
 
 /**
