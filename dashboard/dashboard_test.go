@@ -757,3 +757,21 @@ func TestCurvesLieBetweenSamples(t *testing.T) {
 		}
 	}
 }
+
+// What the evaluation at the end found follows what was found before it, once: who looks for the last value finds that.
+func TestTheEndOfARunHasItsMetrics(t *testing.T) {
+	at := func(s int) time.Time { return time.Unix(1e9+int64(s), 0) }
+	mrr := func(split string, x float64) []record.Metric {
+		return []record.Metric{{Split: split, Name: "MRR", Value: record.Figure(x)}}
+	}
+	r := &run{rec: &record.Run{Events: []record.Event{{Time: at(1), Evaluation: &record.Evaluation{Metrics: mrr("test", 0.004)}},
+		{Time: at(2), Evaluation: &record.Evaluation{Epoch: 3, Metrics: mrr("valid", 0.8)}}, {Time: at(3), End: &record.End{Epochs: 3, Metrics: append(mrr("valid", 0.8), mrr("test", 0.9)...)}}}}}
+	_, metrics := r.curves(1e18)
+	var got []string
+	for _, m := range metrics {
+		got = append(got, m["split"].(string))
+	}
+	if want := []string{"test", "valid", "test"}; !slices.Equal(got, want) || metrics[2]["value"] != record.Figure(0.9) || metrics[2]["epoch"] != 3 || metrics[2]["t"] != 3.0 {
+		t.Errorf("the metrics are of %q, want %q: %v", got, want, metrics)
+	}
+}

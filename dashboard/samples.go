@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -42,15 +43,26 @@ func (r *run) curves(start int64) (loss, metrics []object) {
 	if r.rec == nil {
 		return loss, metrics
 	}
+	said := map[string]record.Metric{} // of the last evaluation
+	tell := func(t float64, epoch int, list []record.Metric) {
+		for _, m := range list {
+			name := fmt.Sprint(epoch, " ", m.Split, " ", m.Name)
+			if said[name] != m { // the end of a run may say again what its last evaluation said
+				metrics = append(metrics, object{"t": t, "epoch": epoch, "split": m.Split, "name": m.Name, "value": m.Value})
+			}
+			said[name] = m
+		}
+	}
 	for _, e := range r.rec.Events {
 		t := seconds(e.Time.UnixNano() - start)
 		if x := e.Epoch; x != nil {
 			loss = append(loss, object{"t": t, "epoch": x.Epoch, "loss": x.Loss})
 		}
 		if x := e.Evaluation; x != nil {
-			for _, m := range x.Metrics {
-				metrics = append(metrics, object{"t": t, "epoch": x.Epoch, "split": m.Split, "name": m.Name, "value": m.Value})
-			}
+			tell(t, x.Epoch, x.Metrics)
+		}
+		if x := e.End; x != nil {
+			tell(t, x.Epochs, x.Metrics)
 		}
 	}
 	return loss, metrics

@@ -139,6 +139,8 @@ func TestViewsOfARunAndOfItsReplay(t *testing.T) {
 		if l == looks[0] {
 			checkNames(t, p)
 			checkKeys(t, p)
+			checkPressed(t, p)
+			checkReading(t, p)
 			checkLinks(t, p, replay.address)
 			checkFocus(t, p)
 			checkHidden(t, p)
@@ -212,6 +214,44 @@ func checkKeys(t *testing.T, p *page) {
 	}
 	if err := p.until(`document.querySelector(".read").textContent.length > 10 && location.hash.includes("t=")`); err != nil {
 		t.Error(err)
+	}
+}
+
+// checkPressed opens an address that names what buttons choose: they are seen and said to be pressed.
+func checkPressed(t *testing.T, p *page) {
+	t.Helper()
+	if err := show(p, view{"allocation", "#/allocation?heat=1&only=1", painted + `(0)`}, ""); err != nil {
+		t.Fatal(err)
+	}
+	const want = "Shade by accesses: true, node 0: false, node 1: true, node 2: false"
+	got, err := eval[string](p, `[...document.querySelectorAll("[aria-pressed]")].map(b => b.lastChild.textContent.trim() + ": " + b.getAttribute("aria-pressed")).join(", ")`)
+	if err != nil || got != want {
+		t.Errorf("buttons are pressed: %s (%v), want %s", got, err, want)
+	}
+}
+
+// checkReading compares with a run that is still read: the page asks again until it has all of it.
+func checkReading(t *testing.T, p *page) {
+	t.Helper()
+	got, err := eval[string](p, `(async () => {
+		const ask = window.fetch;
+		let asked = 0;
+		window.fetch = async (path) => new Response(JSON.stringify(String(path).includes("api/runs") ? {runs: [{name: "a", policy: "x"}, {name: "b", policy: "y"}]} :
+			{runs: ["a", "b"].map((name) => ({name, policy: "x", nodes: 1, seconds: 3, done: name === "a" || asked++ > 1, accesses: asked, t: [1, 2], series: {accesses: [1, 2]}}))}));
+		const main = document.createElement("div");
+		document.body.append(main);
+		const { open } = await import("./views/compare.js");
+		const shown = open(main, {run: {name: "a", policy: "x"}, fine() {}, failed(err) { throw err; }});
+		for (let i = 0; i < 200 && asked < 3; i++) {
+			await new Promise((done) => setTimeout(done, 50));
+		}
+		window.fetch = ask;
+		shown.close();
+		main.remove();
+		return asked + " " + main.querySelectorAll(".halves > .card").length;
+	})()`)
+	if err != nil || got != "3 5" {
+		t.Errorf("a comparison with a run that is read at the third time is asked for, and has curves: %s (%v)", got, err)
 	}
 }
 

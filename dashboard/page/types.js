@@ -102,7 +102,7 @@
  * @property {Metric[] | null} [metrics]
  */
 
-/** @typedef {{name: string, policy: string, nodes: number, seconds: number, accesses: number, missed: number, moves: number, copies: number, refreshes: number, t: number[] | null, series: Series, loss?: Loss[] | null, metrics?: Metric[] | null}} Compared */
+/** @typedef {{name: string, policy: string, nodes: number, seconds: number, done: boolean, accesses: number, missed: number, moves: number, copies: number, refreshes: number, t: number[] | null, series: Series, loss?: Loss[] | null, metrics?: Metric[] | null}} Compared */
 /** @typedef {{runs: Compared[]}} Compare */
 /** @typedef {{steps: {run: string, policy: string, title: string, text: string}[]}} Tour */
 

@@ -20,31 +20,48 @@ const kinds = [["accesses", "Accesses a second"], ["missed", "Accesses that had 
 export function open(main, app) {
   const controls = h("div", { class: "tools-row" });
   const body = h("div", {});
-  /** @type {Chart[]} */
-  let charts = [];
+  /** @type {Map<string, Chart>} */
+  const charts = new Map();
+  let beside = ""; // the runs that are shown
   main.append(h("section", { class: "card", "aria-label": "Which runs" }, controls), body);
-  const close = () => charts.forEach((c) => c.close());
+  const whole = h("div", {});
+  const curveCards = h("div", { class: "halves" });
+  fill(body, whole, curveCards);
+  const close = () => {
+    charts.forEach((c) => c.close());
+    charts.clear();
+  };
 
   /** @param {Compared[]} runs */
   const show = (runs) => {
     app.fine();
-    close();
-    charts = [];
     const curve = (/** @type {string} */ title, /** @type {(n: number | null | undefined) => string} */ value, /** @type {(r: Compared) => [number, number | null][]} */ of, zero = true) => {
-      const chart = new Chart({ title, value, zero });
       const points = runs.map(of);
       const x = [...new Set(points.flat().map(([t]) => t))].sort((a, b) => a - b);
       const at = points.map((p) => new Map(p));
-      charts.push(chart);
-      const el = card(title, "by the time of each run", [], chart.el);
-      el.hidden = x.length === 0;
-      requestAnimationFrame(() => chart.show(x, runs.map((r, i) => ({ label: `${r.name}: ${r.policy}`, stroke: curves[i] ?? "", dash: i ? [7, 4] : [] })), at.map((m) => x.map((t) => between(m, t)))));
-      return el;
+      let chart = charts.get(title);
+      if (!chart) {
+        chart = new Chart({ title, value, zero });
+        charts.set(title, chart);
+        curveCards.append(card(title, "by the time of each run", [], chart.el));
+      }
+      const shown = chart;
+      /** @type {HTMLElement} */ (shown.el.closest(".card")).hidden = x.length === 0;
+      requestAnimationFrame(() => shown.show(x, runs.map((r, i) => ({ label: `${r.name}: ${r.policy}`, stroke: curves[i] ?? "", dash: i ? [7, 4] : [] })), at.map((m) => x.map((t) => between(m, t)))));
     };
-    fill(body, figures(runs), h("div", { class: "halves" },
-      curve("Loss", figure, (r) => (r.loss ?? []).map((l) => [l.t, l.loss]), false),
-      kinds.map(([name, title]) => curve(title, count, (r) => (r.t ?? []).map((t, i) => [t, r.series[name]?.[i] ?? null])))));
+    const these = runs.map((r) => r.name).join("\n");
+    if (these !== beside) {
+      beside = these;
+      close();
+      fill(curveCards);
+    }
+    fill(whole, figures(runs));
+    curve("Loss", figure, (r) => (r.loss ?? []).map((l) => [l.t, l.loss]), false);
+    kinds.forEach(([name, title]) => curve(title, count, (r) => (r.t ?? []).map((t, i) => [t, r.series[name]?.[i] ?? null])));
     body.className = "stacked";
+    if (runs.some((r) => !r.done)) { // one is still read
+      newest.wantWithin(600);
+    }
   };
   const newest = new Newest((s) => json("api/compare", { other: here().with.get("other") }, s), (c) => show(c.runs ?? []), app.failed);
 
@@ -66,7 +83,7 @@ export function open(main, app) {
     }
   };
   void choose();
-  return { moved: () => void choose(), close: () => { newest.close(); close(); } };
+  return { moved: () => void choose(), ticked: () => newest.wantWithin(3000), close: () => { newest.close(); close(); } };
 }
 
 /**
@@ -110,6 +127,6 @@ function figures(runs) {
  * @returns {[string, (r: Compared) => string][]}
  */
 function metricRows(runs) {
-  const names = [...new Set(runs.flatMap((r) => (r.metrics ?? []).map((m) => `${m.split} ${m.name}`)))].slice(0, 6);
+  const names = [...new Set(runs.flatMap((r) => (r.metrics ?? []).map((m) => `${m.split} ${m.name}`)))].slice(0, 12);
   return names.map((name) => [name, (r) => figure(r.metrics?.findLast((m) => `${m.split} ${m.name}` === name)?.value)]);
 }
