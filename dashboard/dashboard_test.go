@@ -775,3 +775,28 @@ func TestTheEndOfARunHasItsMetrics(t *testing.T) {
 		t.Errorf("the metrics are of %q, want %q: %v", got, want, metrics)
 	}
 }
+
+// Garbage collection takes no more of the processor time than all of it.
+func TestAShareOfTheProcessorTimeIsOne(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a"), "a")
+	w, err := record.Create(record.Config{Dir: filepath.Join(dir, "a"), Header: record.Header{Run: "a", Nodes: 2, Workers: 1, Start: 1e18}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range int64(4) {
+		w.Add(record.Sample{Time: i * 1e9, Process: record.Process{Processor: i * 1e8, GC: i * 6e8}})
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b := serve(t, Config{Dir: dir})
+	b.read("a")
+	var all struct {
+		Nodes []struct{ Series map[string][]*float64 }
+	}
+	b.json("/api/cluster?run=a&cols=3", &all)
+	if gc, cpu := all.Nodes[0].Series["gc"][1], all.Nodes[0].Series["processor"][1]; gc == nil || cpu == nil || *gc != *cpu || *cpu == 0 {
+		t.Errorf("garbage collection took %v of %v", gc, cpu)
+	}
+}

@@ -167,6 +167,11 @@ func (r *run) sampled(series object, node int, start int64, s *index.Series) {
 		}
 		series[c.name] = list
 	}
+	for i, x := range series["gc"].([]*float64) {
+		if all := series["processor"].([]*float64)[i]; x != nil && all != nil && *all > 0 {
+			*x = min(*x, *all) // Go's estimate has time in which other processes had the processors
+		}
+	}
 	queued := make([]*float64, s.Cols)
 	for i := range queued {
 		queued[i] = number(ends[i].of(func(x *record.Sample) (bytes float64) {

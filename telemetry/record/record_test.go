@@ -321,6 +321,15 @@ func TestAUsageIsTheDifferenceOfTwoSamples(t *testing.T) {
 	}
 }
 
+// Go estimates the time of garbage collection by the clock: on processors that others have as well, it is more than the process had.
+func TestGarbageCollectionTakesNoMoreThanThereWas(t *testing.T) {
+	a := Sample{}
+	b := Sample{Time: 1e9, Process: Process{Processor: 1e8, GC: 6e8}}
+	if u := b.Since(&a, 1); u.GC != 0.1 {
+		t.Errorf("of 0.1 s of processor time, garbage collection took %v s", u.GC)
+	}
+}
+
 func TestFoldersWithoutARunAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := Open(dir); !errors.Is(err, errNone) {

@@ -29,6 +29,9 @@ func (s *Sample) Since(b *Sample, workers int) Usage {
 		u.Waits[w.For] = seconds(d)
 		u.Waited += seconds(d)
 	}
+	if all := seconds(s.Process.Processor - b.Process.Processor); all > 0 {
+		u.GC = min(u.GC, all) // Go's estimate has time in which other processes had the processors
+	}
 	u.Compute = max(0, u.Seconds*float64(workers)-u.Waited)
 	u.Server = max(0, seconds(s.Process.Processor-b.Process.Processor)-u.Compute-u.GC)
 	return u
