@@ -4,7 +4,7 @@
 
 /**
  * Makes an element. Properties that are functions listen to events ("click"), others become
- * attributes; true is an attribute without a value, and false, null or undefined none.
+ * attributes; true is an attribute without a value, and false, null or undefined none. Those of aria have the words "true" and "false".
  * @template {keyof HTMLElementTagNameMap} T
  * @param {T} tag
  * @param {Record<string, unknown>} [props]
@@ -16,9 +16,9 @@ export function h(tag, props, ...children) {
   for (const [name, value] of Object.entries(props ?? {})) {
     if (typeof value === "function") {
       el.addEventListener(name, /** @type {EventListener} */ (value));
-    } else if (value === true) {
+    } else if (value === true && !name.startsWith("aria-")) {
       el.setAttribute(name, "");
-    } else if (value !== false && value !== null && value !== undefined) {
+    } else if ((value !== false || name.startsWith("aria-")) && value !== null && value !== undefined) {
       el.setAttribute(name, String(value));
     }
   }
