@@ -228,21 +228,19 @@ func (g *grid) step(w *walker, t int64) {
 	}
 }
 
-// counted returns which windows tell what nodes counted in window i. Accesses, and refreshes where they are many, are counted by the second and written down at its end: so it is
-// the windows that follow, up to whole seconds, in which as many of the nodes' seconds end wherever they begin. At the end of the run it is the last of them.
-func (g *grid) counted(i int) (first, end int) {
-	a, b := g.width, second
-	for b != 0 {
-		a, b = b, a%b
+// since returns by window when a node began to count what it wrote down in it: the first window after the one in which it last did. Workers write down their accesses in
+// sum, at the end of a second, or of several if they access many keys; nodes do so with refreshes each second, where they are many.
+func (g *grid) since(node int, c Count) []int {
+	list, last := make([]int, len(g.columns)), 0
+	for i := range list {
+		if list[i] = i; g.columns[i].counts[node*int(Counted)+int(c)] > 0 {
+			list[i], last = last, i+1
+		}
+		if c == Tallied {
+			list[i] = max(list[i], i-int((second-1)/g.width))
+		}
 	}
-	n := second / a
-	if g.fixed || g.width >= 4*second { // of any width; in which about as many end anyway
-		n = max(1, (second+g.width/2)/g.width)
-	}
-	before := max(0, n*g.width-second) / (2 * g.width) // where several seconds are needed, window i lies in their middle
-	n = min(n, int64(len(g.columns)))
-	first = max(0, min(i-int(before), len(g.columns)-int(n)))
-	return first, first + int(n)
+	return list
 }
 
 // lasted returns how long windows last in a run of which the last event is known, in ns.
@@ -250,24 +248,29 @@ func (g *grid) lasted(first, end int, last int64) int64 {
 	return min(g.end(end-1), last) - min(g.end(first-1), last)
 }
 
-// spread returns what was counted by the second in each window, of what nodes wrote down in it. The sum is the same.
-func (g *grid) spread(wrote []float64, last int64) []float64 {
-	sums, list, all := make([]float64, len(wrote)+1), make([]float64, len(wrote)), 0.0
-	for i, x := range wrote {
-		sums[i+1] = sums[i] + x
+// series returns how much there was in each window of what a node counted. What it wrote down in sum is spread over the time of which it is.
+func (g *grid) series(node int, c Count, last int64) []float64 {
+	list := make([]float64, len(g.columns))
+	var since []int
+	switch c {
+	case Accesses, Misses:
+		since = g.since(node, Accesses)
+	case Tallied:
+		since = g.since(node, c)
 	}
 	for i := range list {
-		first, end := g.counted(i)
-		if took := g.lasted(first, end, last); took > 0 {
-			list[i] = (sums[end] - sums[first]) * float64(g.lasted(i, i+1, last)) / float64(took)
+		x, first := float64(g.columns[i].counts[node*int(Counted)+int(c)]), i
+		if since != nil {
+			first = since[i]
 		}
-		all += list[i]
-	}
-	if all == 0 { // it lasted no time
-		return wrote
-	}
-	for i := range list {
-		list[i] *= sums[len(wrote)] / all
+		took := g.lasted(first, i+1, last)
+		if x == 0 || took <= 0 {
+			list[i] += x
+			continue
+		}
+		for at := first; at <= i; at++ {
+			list[at] += x * float64(g.lasted(at, at+1, last)) / float64(took)
+		}
 	}
 	return list
 }

@@ -264,7 +264,7 @@ type Series struct {
 	From, Width int64 // ns: when the first window begins, how long each but the last is
 	To          int64 // ns: when the last one ends
 	Cols        int
-	Nodes       [][Counted][]float64 // by node, what, and window: how many. What was counted by the second is spread over it
+	Nodes       [][Counted][]float64 // by node, what, and window: how many. What was written down in sum is spread over the time of which it is
 }
 
 // Window returns when a window begins and ends, in ns.
@@ -294,13 +294,7 @@ func (ix *Index) Series(from, to int64, cols int) *Series {
 	for node := range s.Nodes {
 		of := &s.Nodes[node]
 		for c := range Counted {
-			counts := make([]float64, len(g.columns))
-			for i, column := range g.columns {
-				counts[i] = float64(column.counts[node*int(Counted)+int(c)])
-			}
-			if c == Accesses || c == Misses || c == Tallied {
-				counts = g.spread(counts, ix.last)
-			}
+			counts := g.series(node, c, ix.last)
 			of[c] = make([]float64, s.Cols)
 			for i := first; i < end; i++ {
 				of[c][min((i-first)/per, s.Cols-1)] += counts[i]

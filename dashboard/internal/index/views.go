@@ -66,8 +66,8 @@ func (ix *Index) Tile(ctx context.Context, s Selection, r Range) (*Tile, error) 
 			t.column(c, g, g.complete(first+c), rows)
 		}
 	})
-	if g != ix.grid && t.To-t.From < 2*second {
-		g, rows = ix.grid, keys // a closer look at what is counted by the second shows no more
+	if ix.grid.width <= second || t.To-t.From < 10*second {
+		g, rows = ix.grid, keys // a closer look at what is written down by the second shows no more
 	}
 	t.warm(ctx, g, rows, ix.last)
 	return t, context.Cause(ctx)
@@ -78,50 +78,63 @@ func (t *Tile) warm(ctx context.Context, g *grid, keys []int32, last int64) {
 	if t.Cols == 0 || len(g.columns) == 0 {
 		return
 	}
-	width := (t.To - t.From) / int64(t.Cols)
-	about := func(c int) (first, end int) {
-		middle := t.From + int64(c)*width + width/2
-		return g.counted(int(max(0, middle-g.origin) / g.width))
+	// What nodes wrote down in window i is of the windows from[i] to to[i]. What is not written down yet is taken to be as what was last.
+	from, to := make([]int, len(g.columns)), make([]int, len(g.columns))
+	for i := range from {
+		from[i], to[i] = i, i+1
 	}
-	first, _ := about(0)
-	_, end := about(t.Cols - 1)
-	sums := make([][]uint64, end-first) // by window and row
-	parallel(len(sums), func(i int) {
-		sums[i] = make([]uint64, t.Rows)
-		if heat := g.columns[first+i].heat; ctx.Err() == nil {
-			for at, k := range keys {
-				if int(k) < len(heat) {
-					sums[i][at/t.PerRow] += uint64(heat[k])
+	for node := range g.nodes {
+		latest := -1
+		for i, first := range g.since(node, Accesses) {
+			if g.columns[i].counts[node*int(Counted)+int(Accesses)] > 0 {
+				if latest >= 0 {
+					to[latest] = latest + 1
+				}
+				from[i], latest = min(from[i], first), i
+				to[i] = max(to[i], min(2*i+1-from[i], len(g.columns)))
+			}
+		}
+	}
+	width := (t.To - t.From) / int64(t.Cols)
+	shown := func(c int) int { // the window that is seen in a column
+		return min(int(max(0, t.From+int64(c)*width+width/2-g.origin)/g.width), len(g.columns)-1)
+	}
+	first, end := shown(0), shown(t.Cols-1)+1
+	rates := make([][]float64, t.Rows) // by row, and by window how many more a second there are than in the window before
+	for row := range rates {
+		rates[row] = make([]float64, end-first+1)
+	}
+	parallel(t.Rows, func(row int) {
+		of := rates[row]
+		group := cut(keys, row*t.PerRow, t.PerRow)
+		for i, c := range g.columns {
+			if to[i] <= first || from[i] >= end || ctx.Err() != nil {
+				continue
+			}
+			n := uint64(0)
+			for _, k := range group {
+				if int(k) < len(c.heat) {
+					n += uint64(c.heat[k])
 				}
 			}
-		}
-	})
-	all := make([]uint64, t.Rows) // of the windows from a to b
-	a, b := first, first
-	for c := range t.Cols {
-		from, to := about(c)
-		for ; b < to; b++ {
-			for row, n := range sums[b-first] {
-				all[row] += n
-			}
-		}
-		for ; a < from; a++ {
-			for row, n := range sums[a-first] {
-				all[row] -= n
-			}
-		}
-		took := float64(g.lasted(from, to, last))
-		if took <= 0 {
-			took = float64(second)
-		}
-		for row, n := range all {
-			code := heatCode(float64(n) * float64(second) / took)
 			if n > 0 {
+				rate := float64(n) * float64(second) / float64(max(1e6, g.lasted(from[i], i+1, last)))
+				of[max(0, from[i]-first)] += rate
+				of[min(to[i], end)-first] -= rate
+			}
+		}
+		at, rate := 0, of[0]
+		for c := range t.Cols {
+			for ; at < shown(c)-first; at++ {
+				rate += of[at+1]
+			}
+			code := heatCode(max(0, rate))
+			if rate > 1e-6 {
 				code = max(1, code) // seldom is not never
 			}
 			t.Heat[row*t.Cols+c] = code
 		}
-	}
+	})
 }
 
 // cut returns a part of keys.
