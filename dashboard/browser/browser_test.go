@@ -253,6 +253,36 @@ func checkReading(t *testing.T, p *page) {
 	if err != nil || got != "3 5" {
 		t.Errorf("a comparison with a run that is read at the third time is asked for, and has curves: %s (%v)", got, err)
 	}
+	got, err = eval[string](p, `(async () => {
+		const ask = window.fetch, asked = {heat: 0, key: 0};
+		window.fetch = async (path) => {
+			for (const what in asked) {
+				asked[what] += String(path).includes("api/" + what + "?") || String(path).includes("api/" + what + "/") ? 1 : 0;
+			}
+			return new Response("{}", {status: 503});
+		};
+		const app = {run: {name: "a", to: 9, keys: 1, nodes: [], tables: []}, fine() {}, failed() {}}, main = document.createElement("div");
+		document.body.append(main);
+		const views = [];
+		for (const [name, subject] of [["allocation", ""], ["key", "1"]]) {
+			views.push((await import("./views/" + name + ".js")).open(main, app, {view: name, subject, with: new URLSearchParams("from=1&to=2")}));
+		}
+		const seen = [];
+		await new Promise((end) => setTimeout(end, 2000));
+		for (const done of [false, true, true]) {
+			const before = {...asked};
+			views.forEach((v) => v.ticked({done}));
+			await new Promise((end) => setTimeout(end, 2000));
+			seen.push((asked.heat - before.heat) + " " + (asked.key - before.key));
+		}
+		window.fetch = ask;
+		views.forEach((v) => v.close());
+		main.remove();
+		return seen.join(", ");
+	})()`)
+	if err != nil || got != "1 1, 1 1, 0 0" {
+		t.Errorf("a part of a run that is still read is asked for again until it is read: %s (%v)", got, err)
+	}
 }
 
 // checkLinks opens an address again, in which the picture stands: it shows the same.

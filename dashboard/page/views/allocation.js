@@ -53,6 +53,7 @@ class Allocation {
     this.square = -1; // under the pointer
     this.frame = 0;
     this.due = { heat: false, instant: false };
+    this.caughtUp = false; // whether all that there was had been read when it was asked for
     this.loop = 0; // of playing; 0: stopped
     this.wrote = 0; // when the address was written while playing
     this.tablePage = 0;
@@ -190,9 +191,14 @@ class Allocation {
 
   /** @param {import("../types.js").State} state */
   ticked(state) {
-    if (number(this.place.with, "to") === null) {
+    const to = number(this.place.with, "to");
+    if (to === null || !this.caughtUp || this.heat && this.heat.to < to) {
       this.newestHeat.wantWithin(900);
     }
+    if (!this.caughtUp) {
+      this.newestInstant.wantWithin(900);
+    }
+    this.caughtUp = state.done; // what is asked for from now on has all
     if (this.t === null && !this.loop && this.instant?.t !== state.to) {
       this.newestInstant.wantWithin(450);
     }

@@ -31,7 +31,7 @@ export function open(main, app, place) {
   const life = new Life(main, app, place);
   return {
     moved: (p) => life.moved(p),
-    ticked: () => life.ticked(),
+    ticked: (state) => life.ticked(state),
     close: () => {
       finder.close();
       life.close();
@@ -100,6 +100,7 @@ class Life {
    * @param {Place} place
    */
   constructor(main, app, place) {
+    this.caughtUp = false; // whether all that there was had been read when it was asked for
     this.app = app;
     this.place = place;
     /** @type {Key | null} */
@@ -265,10 +266,12 @@ class Life {
     this.draw();
   }
 
-  ticked() {
-    if (!this.place.with.has("to")) {
+  /** @param {import("../types.js").State} state */
+  ticked(state) {
+    if (!this.place.with.has("to") || !this.caughtUp) {
       this.newest.wantWithin(1900);
     }
+    this.caughtUp = state.done; // what is asked for from now on has all
   }
 
   close() {
