@@ -145,6 +145,7 @@ func TestViewsOfARunAndOfItsReplay(t *testing.T) {
 			checkFocus(t, p)
 			checkHidden(t, p)
 			checkFigures(t, p)
+			checkLosses(t, p)
 		}
 		p.close()
 	}
@@ -367,6 +368,29 @@ func checkFigures(t *testing.T, p *page) {
 	const want = "0.69311 0.69312 0.69313"
 	if got, err := eval[string](p, `Promise.all([import("./chart.js"), import("./format.js")]).then(([c, f]) => c.labels([0.69311, 0.69312, 0.69313], f.figure).join(" "))`); err != nil || got != want {
 		t.Errorf("ticks are called %s (%v), want %s", got, err, want)
+	}
+}
+
+// checkLosses opens a run that is over, of which the trace lacks something: the page says so, though nothing more is told of the run.
+func checkLosses(t *testing.T, p *page) {
+	t.Helper()
+	got, err := eval[string](p, `(async () => {
+		const ask = window.fetch, Stream = window.EventSource;
+		window.EventSource = class extends EventTarget { close() {} };
+		window.fetch = async (path, ...rest) => {
+			const answer = await ask(path, ...rest);
+			return /api\/run(\?|$)/.test(String(path)) ? new Response(JSON.stringify({...await answer.json(), lost: 3, thinned: 16})) : answer;
+		};
+		const status = document.querySelector("#status");
+		location.hash = "#/overview?run=" + (await (await ask("api/run")).json()).name;
+		for (let i = 0; i < 200 && !status.textContent.includes("lost"); i++) {
+			await new Promise((end) => setTimeout(end, 50));
+		}
+		Object.assign(window, {fetch: ask, EventSource: Stream});
+		return status.textContent;
+	})()`)
+	if err != nil || !strings.Contains(got, "3 events lost · details of 1 key in 16") {
+		t.Errorf("of a run whose trace lacks something, the page says %q (%v)", got, err)
 	}
 }
 

@@ -109,8 +109,9 @@ function showStatus(state) {
   const badge = h("span", { class: live ? "badge live" : ended ? "badge lost" : "badge" }, live ? "Live" : ended ? "Server ended" : "Replay");
   const to = state?.to ?? run?.to ?? 0;
   const reading = state && !state.done && state.progress < 1 ? `reading ${Math.floor(100 * state.progress)} %` : "";
-  const lost = state?.lost ? plural(state.lost, "event") + " lost" : "";
-  const thinned = (state?.thinned ?? 0) > 1 ? `details of 1 key in ${state?.thinned}` : "";
+  const known = state ?? run;
+  const lost = known?.lost ? plural(known.lost, "event") + " lost" : "";
+  const thinned = (known?.thinned ?? 0) > 1 ? `details of 1 key in ${known?.thinned}` : "";
   const text = [reading, lost, thinned, clock(to)].filter(Boolean).join(" · ");
   if (status.dataset["text"] !== badge.textContent + text) {
     status.dataset["text"] = badge.textContent + text;
