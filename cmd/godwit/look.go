@@ -298,6 +298,40 @@ func first(text string, height, top int) int {
 	return max(0, min(top, strings.Count(strings.TrimRight(text, "\n"), "\n")+2-height))
 }
 
+// fold breaks the sentences of a text between words where a terminal of a width, if it is known, has no room for them. Lines of tables, which have two spaces between columns, stay as they are.
+func fold(text string, width int) string {
+	if width <= 0 {
+		return text
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
+		if strings.Contains(line[len(indent):], "  ") {
+			b.WriteString(line)
+			continue
+		}
+		used := 0
+		for i, word := range strings.Fields(line) {
+			n := len([]rune(word))
+			switch {
+			case i == 0:
+				b.WriteString(indent)
+				used = len(indent)
+			case used+1+n > width:
+				b.WriteString("\n" + indent)
+				used = len(indent)
+			default:
+				b.WriteByte(' ')
+				used++
+			}
+			b.WriteString(word)
+			used += n
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
 // cut returns the lines of a text that a terminal of a size has room for, from one on. A size of 0
 // is not known.
 func cut(text string, width, height, top int) string {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -25,7 +26,7 @@ of a run, or of --trace if there is one run in it; of one that has gone on by it
 it does since then is shown, under its name NAME-restartN. Figures of nodes are those of the last ten seconds;
 what is said of keys is of those that are traced, since the run began.
 
-On a terminal it goes on until q is pressed. Elsewhere, and with --once, it is printed once; with --json
+On a terminal it goes on until q is pressed; arrow keys show what has no room. Elsewhere, and with --once, it is printed once; with --json
 as an object.`,
 		Example: "  godwit train kge --nodes 4 --trace /tmp/trace &\n  godwit top /tmp/trace",
 		Args:    cobra.ExactArgs(1),
@@ -38,7 +39,7 @@ as an object.`,
 			switch {
 			case asJSON:
 				err = json.NewEncoder(out).Encode(lookAt(r))
-			case once || !cli.IsTerminal(out):
+			case once || !cli.IsTerminal(out) || os.Getenv("TERM") == "dumb": // which has nothing but lines
 				_, err = io.WriteString(out, lookAt(r).String())
 			default:
 				err = watch(cmd.Context(), r)
@@ -105,13 +106,16 @@ func (s screen) Update(m tea.Msg) (tea.Model, tea.Cmd) {
 		case "q", "esc", "ctrl+c":
 			return s, tea.Quit
 		case "down", "j":
-			s.top = first(s.look.String(), s.height, s.top+1)
+			s.top = first(s.text(), s.height, s.top+1)
 		case "up", "k":
-			s.top = first(s.look.String(), s.height, s.top-1)
+			s.top = first(s.text(), s.height, s.top-1)
 		}
 	}
 	return s, nil
 }
 
 // View returns as much as the terminal has room for.
-func (s screen) View() string { return cut(s.look.String(), s.width, s.height, s.top) }
+func (s screen) View() string { return cut(s.text(), s.width, s.height, s.top) }
+
+// text returns all that there is to show, with its sentences as wide as the terminal.
+func (s screen) text() string { return fold(s.look.String(), s.width) }

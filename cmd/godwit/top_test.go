@@ -86,6 +86,24 @@ func TestTopFitsTheTerminal(t *testing.T) {
 	}
 }
 
+// What holds a run up is told whole on a narrow terminal, too; tables are cut.
+func TestSentencesFitTheTerminal(t *testing.T) {
+	const text = "run r\n\nanswers: workers wait for answers to their pulls\n  advice: announce keys earlier, or naïvely so\n\n  node  items/s  compute\n     0       12     50 %\n"
+	const want = "run r\n\nanswers: workers wait\nfor answers to their\npulls\n  advice: announce\n  keys earlier, or\n  naïvely so\n\n  node  items/s  compute\n     0       12     50 %\n"
+	if got := fold(text, 21); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := fold(text, 0); got != text {
+		t.Errorf("without a width: %q", got)
+	}
+	l := lookAt(looked())
+	l.Findings = nil
+	l.told, l.crowded = true, true
+	if s := (screen{look: l, width: 40, height: 60}).View(); !strings.Contains(strings.ReplaceAll(s, "\n", " "), "so it is not known why workers wait") {
+		t.Errorf("a sentence is cut: %s", s)
+	}
+}
+
 func TestTopPrintsOnceWhereNobodyLooks(t *testing.T) {
 	dir := recorded(t, 100)
 	for _, flags := range [][]string{{dir}, {"--once", dir}} {
