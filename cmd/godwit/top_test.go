@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	tea "github.com/charmbracelet/bubbletea"
-
 	"github.com/godwit-ps/godwit/telemetry/record"
 	"github.com/godwit-ps/godwit/telemetry/trace"
 )
@@ -59,30 +57,32 @@ func TestTopShowsNodesKeysWasteAndTheIll(t *testing.T) {
 }
 
 func TestTopFitsTheTerminal(t *testing.T) {
-	var m tea.Model = screen{run: looked(), look: lookAt(looked())}
-	whole := strings.Count(m.View(), "\n")
-	m, _ = m.Update(tea.WindowSizeMsg{Width: 40, Height: 6})
-	lines := strings.Split(m.View(), "\n")
+	m := screen{run: looked(), look: lookAt(looked())}
+	whole := strings.Count(m.view(), "\n")
+	m.width, m.height = 40, 6
+	lines := strings.Split(m.view(), "\n")
 	if len(lines) != 6 || whole < 12 {
 		t.Fatalf("%d lines, of %d: %q", len(lines), whole, lines)
 	}
 	for range 100 {
-		m, _ = m.Update(tea.KeyMsg{Type: tea.KeyDown})
+		m.pressed("\x1b[B")
 	}
-	for _, l := range strings.Split(m.View(), "\n") {
+	for _, l := range strings.Split(m.view(), "\n") {
 		if len([]rune(l)) > 40 {
 			t.Errorf("%q is too long", l)
 		}
 	}
-	if s := m.View(); !strings.Contains(s, "waste") {
+	if s := m.view(); !strings.Contains(s, "waste") {
 		t.Errorf("the end is not shown: %s", s)
 	}
-	end := m.View()
-	if m, _ = m.Update(tea.KeyMsg{Type: tea.KeyUp}); m.View() == end {
+	end := m.view()
+	if m.pressed("\x1b[A"); m.view() == end {
 		t.Error("after many keys down, one up does nothing")
 	}
-	if _, quit := m.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("q")}); quit == nil || quit() != tea.Quit() {
-		t.Error("q does not end it")
+	for key, ends := range map[string]bool{"q": true, "\x03": true, "\x1b": true, "j": false, "\x1b[A": false, "x": false} {
+		if m.pressed(key) != ends {
+			t.Errorf("%q ends it: %v, want %v", key, !ends, ends)
+		}
 	}
 }
 
@@ -99,7 +99,7 @@ func TestSentencesFitTheTerminal(t *testing.T) {
 	l := lookAt(looked())
 	l.Findings = nil
 	l.told, l.crowded = true, true
-	if s := (screen{look: l, width: 40, height: 60}).View(); !strings.Contains(strings.ReplaceAll(s, "\n", " "), "so it is not known why workers wait") {
+	if s := (&screen{look: l, width: 40, height: 60}).view(); !strings.Contains(strings.ReplaceAll(s, "\n", " "), "so it is not known why workers wait") {
 		t.Errorf("a sentence is cut: %s", s)
 	}
 }
