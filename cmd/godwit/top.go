@@ -3,13 +3,12 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"io"
 	"os"
-	"strings"
 	"time"
 
-	"github.com/charmbracelet/x/term"
+	tea "charm.land/bubbletea/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-ps/godwit/job/cli"
@@ -43,7 +42,7 @@ as an object.`,
 			case once || !cli.IsTerminal(out) || os.Getenv("TERM") == "dumb": // which has nothing but lines
 				_, err = io.WriteString(out, lookAt(r).String())
 			default:
-				err = watch(cmd.Context(), r, os.Stdin, out.(*os.File))
+				err = watch(cmd.Context(), r, os.Stdin, out)
 			}
 			if err != nil {
 				return cli.Failed(err)
@@ -61,89 +60,66 @@ as an object.`,
 // lookEvery is how often the picture on a terminal is made anew.
 const lookEvery = time.Second
 
-// watch shows a run on a terminal until it is told to end. It asks the terminal nothing: some do not answer.
-func watch(ctx context.Context, r *record.Run, in, out *os.File) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	keys := make(chan string)
-	if state, err := term.MakeRaw(in.Fd()); err == nil { // else keys come from elsewhere, and Ctrl-C ends it
-		defer func() { _ = term.Restore(in.Fd(), state) }()
-		go read(ctx, in, keys)
+// watch shows a run on a terminal until it is told to end.
+func watch(ctx context.Context, r *record.Run, in io.Reader, out io.Writer) error {
+	m, err := tea.NewProgram(screen{run: r, look: lookAt(r)}, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out)).Run()
+	if s, ok := m.(screen); ok && s.err != nil {
+		return s.err
 	}
-	fmt.Fprint(out, "\x1b[?1049h\x1b[?25l") // another screen, without a cursor
-	defer fmt.Fprint(out, "\x1b[?25h\x1b[?1049l")
-	s := screen{run: r, look: lookAt(r)}
-	sizes, looks := time.NewTicker(sizeEvery), time.NewTicker(lookEvery)
-	defer sizes.Stop()
-	defer looks.Stop()
-	for shown, ended := "", false; !ended; {
-		if w, h, err := term.GetSize(out.Fd()); err == nil {
-			s.width, s.height = w, h
-		}
-		if view := s.view(); view != shown {
-			shown = view
-			if _, err := io.WriteString(out, "\x1b[H"+strings.ReplaceAll(view, "\n", "\x1b[K\r\n")+"\x1b[J"); err != nil {
-				return err
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case key := <-keys:
-			ended = s.pressed(key)
-		case <-looks.C:
-			if _, err := r.Poll(); err != nil {
-				return err
-			}
-			s.look = lookAt(r)
-		case <-sizes.C:
-		}
+	if errors.Is(err, tea.ErrInterrupted) {
+		return nil
 	}
-	return nil
-}
-
-// sizeEvery is how often it is looked whether the terminal has another size.
-const sizeEvery = 200 * time.Millisecond
-
-// read passes on the keys that are pressed, each as the bytes that the terminal sends of it, until ctx ends.
-func read(ctx context.Context, from io.Reader, keys chan<- string) {
-	b := make([]byte, 64)
-	for {
-		n, err := from.Read(b)
-		if err != nil {
-			return
-		}
-		select {
-		case keys <- string(b[:n]):
-		case <-ctx.Done():
-			return
-		}
-	}
+	return err
 }
 
 // A screen is what a terminal shows.
 type screen struct {
 	run           *record.Run
 	look          *look
-	width, height int // of the terminal; 0: not known
+	width, height int // of the terminal; 0: not known yet
 	top           int // the first line that is shown
+	err           error
 }
 
-// pressed does what a key says, and returns whether that is to end.
-func (s *screen) pressed(key string) (end bool) {
-	switch key {
-	case "q", "\x1b", "\x03":
-		return true
-	case "\x1b[B", "\x1bOB", "j":
-		s.top = first(s.text(), s.height, s.top+1)
-	case "\x1b[A", "\x1bOA", "k":
-		s.top = first(s.text(), s.height, s.top-1)
+// A moment says that it is time to look again.
+type moment struct{}
+
+func (s screen) Init() tea.Cmd { return again() }
+
+func again() tea.Cmd {
+	return tea.Tick(lookEvery, func(time.Time) tea.Msg { return moment{} })
+}
+
+// Update takes what happened: a key, another size, or that it is time to look again.
+func (s screen) Update(m tea.Msg) (tea.Model, tea.Cmd) {
+	switch m := m.(type) {
+	case moment:
+		if _, s.err = s.run.Poll(); s.err != nil {
+			return s, tea.Quit
+		}
+		s.look = lookAt(s.run)
+		return s, again()
+	case tea.WindowSizeMsg:
+		s.width, s.height = m.Width, m.Height
+	case tea.KeyPressMsg:
+		switch m.String() {
+		case "q", "esc", "ctrl+c":
+			return s, tea.Quit
+		case "down", "j":
+			s.top = first(s.text(), s.height, s.top+1)
+		case "up", "k":
+			s.top = first(s.text(), s.height, s.top-1)
+		}
 	}
-	return false
+	return s, nil
 }
 
-// view returns as much as the terminal has room for.
-func (s *screen) view() string { return cut(s.text(), s.width, s.height, s.top) }
+// View returns as much as the terminal has room for.
+func (s screen) View() tea.View {
+	v := tea.NewView(cut(s.text(), s.width, s.height, s.top))
+	v.AltScreen = true
+	return v
+}
 
 // text returns all that there is to show, with its sentences as wide as the terminal.
-func (s *screen) text() string { return fold(s.look.String(), s.width) }
+func (s screen) text() string { return fold(s.look.String(), s.width) }

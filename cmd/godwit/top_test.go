@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	tea "charm.land/bubbletea/v2"
+
 	"github.com/godwit-ps/godwit/telemetry/record"
 	"github.com/godwit-ps/godwit/telemetry/trace"
 )
@@ -57,32 +59,31 @@ func TestTopShowsNodesKeysWasteAndTheIll(t *testing.T) {
 }
 
 func TestTopFitsTheTerminal(t *testing.T) {
-	m := screen{run: looked(), look: lookAt(looked())}
-	whole := strings.Count(m.view(), "\n")
-	m.width, m.height = 40, 6
-	lines := strings.Split(m.view(), "\n")
+	var m tea.Model = screen{run: looked(), look: lookAt(looked())}
+	view := func() string { return m.View().Content }
+	whole := strings.Count(view(), "\n")
+	m, _ = m.Update(tea.WindowSizeMsg{Width: 40, Height: 6})
+	lines := strings.Split(view(), "\n")
 	if len(lines) != 6 || whole < 12 {
 		t.Fatalf("%d lines, of %d: %q", len(lines), whole, lines)
 	}
 	for range 100 {
-		m.pressed("\x1b[B")
+		m, _ = m.Update(tea.KeyPressMsg{Code: tea.KeyDown})
 	}
-	for _, l := range strings.Split(m.view(), "\n") {
+	for _, l := range strings.Split(view(), "\n") {
 		if len([]rune(l)) > 40 {
 			t.Errorf("%q is too long", l)
 		}
 	}
-	if s := m.view(); !strings.Contains(s, "waste") {
+	if s := view(); !strings.Contains(s, "waste") {
 		t.Errorf("the end is not shown: %s", s)
 	}
-	end := m.view()
-	if m.pressed("\x1b[A"); m.view() == end {
+	end := view()
+	if m, _ = m.Update(tea.KeyPressMsg{Code: tea.KeyUp}); view() == end {
 		t.Error("after many keys down, one up does nothing")
 	}
-	for key, ends := range map[string]bool{"q": true, "\x03": true, "\x1b": true, "j": false, "\x1b[A": false, "x": false} {
-		if m.pressed(key) != ends {
-			t.Errorf("%q ends it: %v, want %v", key, !ends, ends)
-		}
+	if _, quit := m.Update(tea.KeyPressMsg{Code: 'q', Text: "q"}); quit == nil || quit() != tea.Quit() {
+		t.Error("q does not end it")
 	}
 }
 
@@ -99,7 +100,7 @@ func TestSentencesFitTheTerminal(t *testing.T) {
 	l := lookAt(looked())
 	l.Findings = nil
 	l.told, l.crowded = true, true
-	if s := (&screen{look: l, width: 40, height: 60}).view(); !strings.Contains(strings.ReplaceAll(s, "\n", " "), "so it is not known why workers wait") {
+	if s := (screen{look: l, width: 40, height: 60}).View().Content; !strings.Contains(strings.ReplaceAll(s, "\n", " "), "so it is not known why workers wait") {
 		t.Errorf("a sentence is cut: %s", s)
 	}
 }
