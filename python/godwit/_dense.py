@@ -46,7 +46,7 @@ class Dense(Weight):
     def grad(self, value: Any) -> None:
         if value is not None:
             raise ArgumentError("the gradient of godwit.dense is that of the module's parameters")
-        self.clear()
+        self.clear(True)
 
     @torch.no_grad()
     def _gather(self) -> None:
@@ -91,9 +91,9 @@ class Dense(Weight):
         worker.intent(self.table, torch.arange(self.table.rows, device="cpu"), worker.clock, ALWAYS)
         self.spread()
 
-    def clear(self) -> None:
+    def clear(self, set_to_none: bool) -> None:
         for p in self._of:
-            p.grad = None
+            p.grad = None if set_to_none or p.grad is None else p.grad.detach().zero_()
 
 
 def _rows(p: torch.Tensor, dim: int) -> int:

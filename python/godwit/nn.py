@@ -116,8 +116,10 @@ class Weight(torch.nn.Parameter):
     def spread(self) -> None:
         """Is called after a step."""
 
-    def clear(self) -> None:
-        """Is called by zero_grad."""
+    def clear(self, set_to_none: bool) -> None:
+        """Is called by zero_grad, after torch's has set the gradient to zero if it is not to be None."""
+        if set_to_none:
+            self.grad = None
 
     def __repr__(self) -> str:  # type: ignore[override]
         return f"{type(self).__name__} of {self.table!r}"

@@ -100,14 +100,12 @@ class Optimizer(torch.optim.Optimizer):
         return loss
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Drops the gradients."""
+        """Drops the gradients, or has them be zero."""
         if not set_to_none:
             super().zero_grad(False)
         for p, _ in self._ordered():
-            if set_to_none:
-                p.grad = None
             p.__dict__.pop("_pushed", None)
-            p.clear()
+            p.clear(set_to_none)
 
     def _push(self, p: Any, group: dict[str, Any], grad: Any) -> None:
         state = self.state[p]

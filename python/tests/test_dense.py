@@ -61,6 +61,22 @@ def test_parameters_without_a_gradient_are_left_alone_as_with_torch(name):
             assert same(ours, theirs), frozen
 
 
+@pytest.mark.parametrize("set_to_none", [False, True])
+def test_gradients_that_are_set_to_zero_are_pushed_as_with_torch(set_to_none):
+    ours, theirs = net(), net()
+    with godwit.Cluster() as c:
+        a = godwit.optim.Adam(godwit.dense(ours, cluster=c), lr=0.01)
+        b = torch.optim.Adam(theirs.parameters(), lr=0.01)
+        for model, opt in ((ours, a), (theirs, b)):
+            train(model, opt, 3)
+            opt.zero_grad(set_to_none)
+            held = model[0].weight.grad
+            model[2](torch.ones(4, 30)).sum().backward()  # no gradient for the first layer, which what Adam has accumulated moves if it is zero
+            opt.step()
+            assert held is None if set_to_none else not held.any()
+        assert same(ours, theirs)
+
+
 def test_gradients_that_are_accumulated_while_others_begin_to_have_some():
     ours, theirs = net(), net()
     with godwit.Cluster() as c:
