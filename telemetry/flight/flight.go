@@ -21,6 +21,7 @@ const (
 	mostRuns = 4                // files of a recorder
 	together = 5 * time.Second  // waits that end so soon after a file was begun are in it
 	patience = 2 * time.Second  // for which Write waits for the disk
+	ending   = 5 * time.Second  // for which Close does
 )
 
 // A Recorder writes recordings to one folder. Any goroutine may use it. A nil Recorder records
@@ -140,7 +141,8 @@ func (l *limited) Write(b []byte) (int, error) {
 	return l.w.Write(b)
 }
 
-// Close ends the recorder. It waits for a file that is being written. Closing again does nothing.
+// Close ends the recorder. It waits for a file that is being written, for five seconds at the most: a disk that does not answer
+// holds up nobody. The runtime traces until it does, then. Closing again does nothing.
 func (r *Recorder) Close() {
 	if r == nil {
 		return
@@ -152,7 +154,22 @@ func (r *Recorder) Close() {
 	if was {
 		return
 	}
-	r.writing.Wait()
+	ended := make(chan struct{})
+	go func() { // ends later than Close only if the disk does not answer
+		defer close(ended)
+		r.writing.Wait()
+		leave()
+	}()
+	limit := time.NewTimer(ending)
+	defer limit.Stop()
+	select {
+	case <-ended:
+	case <-limit.C:
+	}
+}
+
+// leave ends the runtime's recorder if no other one uses it.
+func leave() {
 	process.Lock()
 	defer process.Unlock()
 	if process.users--; process.users == 0 {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -118,6 +119,24 @@ func TestAFolderThatCannotBeWrittenGivesNoPath(t *testing.T) {
 	if path := r.Write(); path != "" {
 		t.Errorf("got %s", path)
 	}
+}
+
+// A recording is made when somebody waits too long, as for a disk that does not answer: that is where it is written.
+func TestADiskThatDoesNotAnswerHoldsUpNoClose(t *testing.T) {
+	start(t, t.TempDir()) // the runtime traces outside of the bubble
+	synctest.Test(t, func(t *testing.T) {
+		r, err := Start("none")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.writing.Add(1) // a file that the disk does not take
+		begin := time.Now()
+		r.Close()
+		if took := time.Since(begin); took != ending {
+			t.Errorf("took %v", took)
+		}
+		r.writing.Done()
+	})
 }
 
 func TestAFileHasABound(t *testing.T) {
