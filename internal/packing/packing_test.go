@@ -1,6 +1,7 @@
 package packing
 
 import (
+	"bytes"
 	"flag"
 	"math/rand/v2"
 	"strings"
@@ -24,36 +25,124 @@ func framed(n int, value func(i int) float32) []byte {
 	return e.Frame()
 }
 
-func TestFramesThatDoNotCompressAreTriedLessAndLess(t *testing.T) {
-	var p Packer
+// packer compresses by S2.
+func packer() (p Packer) {
 	p.Set(filter.Compress{Method: filter.S2}, wire.SupportsS2)
+	return p
+}
+
+func zero(int) float32 { return 0 }
+
+func TestFramesThatDoNotCompressAreTriedLessAndLess(t *testing.T) {
+	p := packer()
 	rng := rand.New(rand.NewPCG(*seed, 0))
 	noise := framed(10_000, func(int) float32 { return rng.Float32() })
-	zeros := framed(10_000, func(int) float32 { return 0 })
+	zeros := framed(10_000, zero)
 	if b := p.Pack(zeros); b == nil || len(b) > len(zeros)/10 {
 		t.Fatalf("zeros: %d bytes became %d", len(zeros), len(b))
 	}
-	for range 1000 {
-		if p.Pack(noise) != nil {
-			t.Fatal("noise was compressed")
+	for range 2 {
+		for _, pause := range []int{1, 2, 4, 8, 16, 32, 64, 64} {
+			if p.Pack(noise) != nil {
+				t.Fatal("noise was compressed")
+			}
+			for i := range pause {
+				if p.Pack(zeros) != nil {
+					t.Fatalf("after noise, frame %d of %d that are let pass was compressed", i+1, pause)
+				}
+			}
+		}
+		for range 10 {
+			if p.Pack(zeros) == nil {
+				t.Fatal("a frame that pays is not compressed")
+			}
 		}
 	}
-	if p.pause != maxPaused {
-		t.Errorf("after noise, %d frames are let pass", p.pause)
+}
+
+// Once a frame did not pay, a sample from the middle of the next long one that is tried decides whether the whole is.
+func TestASampleOfAFrameIsTriedFirst(t *testing.T) {
+	rng := rand.New(rand.NewPCG(*seed, 1))
+	noise := framed(10_000, func(int) float32 { return rng.Float32() })
+	// Frames of which so many records in the middle are noise.
+	middle := func(all, noisy int) []byte {
+		return framed(all, func(i int) float32 {
+			if 2*i >= all-noisy && 2*i < all+noisy {
+				return rng.Float32()
+			}
+			return 0
+		})
 	}
-	passed := 0
-	for p.Pack(zeros) == nil {
-		if passed++; passed > maxPaused {
-			t.Fatal("zeros are not tried again")
+	for _, c := range []struct {
+		name          string
+		frame         []byte
+		first, paused bool // is compressed, as the first frame and after one that did not pay
+	}{
+		{"a long frame with noise in the middle", middle(10_000, 2000), true, false},
+		{"a short frame with noise in the middle", middle(1000, 300), true, true},
+		{"a long frame of zeros", middle(10_000, 0), true, true},
+	} {
+		p := packer()
+		if got := p.Pack(c.frame) != nil; got != c.first {
+			t.Errorf("-seed %d: %s of %d bytes: compressed as the first one: %v", *seed, c.name, len(c.frame), got)
+		}
+		p = packer()
+		p.Pack(noise)
+		p.Pack(noise) // is let pass
+		if got := p.Pack(c.frame) != nil; got != c.paused {
+			t.Errorf("-seed %d: %s of %d bytes: compressed after one that did not pay: %v", *seed, c.name, len(c.frame), got)
+		}
+		if next := p.Pack(framed(10_000, zero)) != nil; next != c.paused {
+			t.Errorf("-seed %d: %s: the next frame is tried: %v", *seed, c.name, next)
 		}
 	}
-	for range 10 {
-		if p.Pack(zeros) == nil {
-			t.Fatal("after a frame that paid, the next is not compressed")
+}
+
+func TestFramesOfAFewBytesAreSentAsTheyAre(t *testing.T) {
+	for n := 1; ; n++ {
+		p := packer()
+		f := framed(n, zero)
+		if got, want := p.Pack(f) != nil, len(f) >= leastPack; got != want {
+			t.Fatalf("%d bytes: compressed: %v, want %v", len(f), got, want)
+		}
+		if len(f) > 2*leastPack {
+			break
 		}
 	}
-	if p.Pack(framed(1, func(int) float32 { return 0 })) != nil {
-		t.Error("a few bytes were compressed")
+}
+
+// Nothing is compressed for a peer that does not take it.
+func TestPeersGetWhatTheyTake(t *testing.T) {
+	zeros := framed(1000, zero)
+	for _, c := range []struct {
+		by    filter.Compress
+		takes wire.Features
+		want  wire.Features // by which a frame is compressed; 0: it is not
+	}{
+		{filter.Compress{Method: filter.S2}, wire.SupportsS2 | wire.SupportsZstd, wire.SupportsS2},
+		{filter.Compress{Method: filter.Zstd}, wire.SupportsS2 | wire.SupportsZstd, wire.SupportsZstd},
+		{filter.Compress{Method: filter.Zstd}, wire.SupportsS2, 0},
+		{filter.Compress{Method: filter.S2}, 0, 0},
+		{filter.Compress{}, wire.SupportsS2 | wire.SupportsZstd, 0},
+	} {
+		var p Packer
+		p.Set(c.by, c.takes)
+		b := p.Pack(zeros)
+		if c.want == 0 {
+			if b != nil {
+				t.Errorf("%+v for a peer that takes %x: compressed", c.by, c.takes)
+			}
+			continue
+		}
+		if wire.Compression(b) != c.want {
+			t.Errorf("%+v for a peer that takes %x: compressed by %x", c.by, c.takes, wire.Compression(b))
+		}
+		if f, err := Unpacked(nil, b); err != nil || !bytes.Equal(f, zeros) {
+			t.Errorf("%+v: another frame came out: %v", c.by, err)
+		}
+	}
+	if f, err := Unpacked(nil, zeros); err != nil || &f[0] != &zeros[0] {
+		t.Errorf("a frame that is not compressed: %v", err)
 	}
 }
 

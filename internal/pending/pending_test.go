@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
+	"syscall"
 	"testing"
 )
 
@@ -47,6 +49,60 @@ func TestTheOldestFromWhereMostAreMakesRoom(t *testing.T) {
 	w.Remove(member) // twice is harmless
 	if enter("10.0.0.3", "d"); order != 4 || w.Len() != all {
 		t.Errorf("who left kept a place: %d dropped, %d of %d places taken", order, w.Len(), all)
+	}
+}
+
+// Of origins that each have one, one makes room all the same; and of those that left, nothing is kept.
+func TestManyOriginsOfOneConnectionEach(t *testing.T) {
+	var w Set
+	conns, dropped := map[*Conn]bool{}, 0
+	for i := range Max + 3 {
+		var s *Conn
+		entered := make(chan struct{})
+		s = w.Add(&net.TCPAddr{IP: net.IPv4(10, 1, byte(i>>8), byte(i))}, func(err error) {
+			if err == nil {
+				t.Error("a connection was dropped without a cause")
+			}
+			dropped++
+			go func() { <-entered; w.Remove(s) }()
+		})
+		conns[s] = true
+		close(entered)
+	}
+	if dropped != 3 || w.Len() != Max {
+		t.Errorf("%d were dropped, want 3; %d are there", dropped, w.Len())
+	}
+	for s := range conns {
+		w.Remove(s)
+	}
+	if w.Len() != 0 || len(w.from) != 0 {
+		t.Errorf("when all have left, %d are there, and %d origins", w.Len(), len(w.from))
+	}
+}
+
+// A process that has too many files open gets one back, if there is a connection to drop.
+func TestAConnectionIsDroppedForWantOfFiles(t *testing.T) {
+	var w Set
+	full := &net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
+	if w.Relieve(full) {
+		t.Error("relieved, without a connection to drop")
+	}
+	var order []string
+	add := func(host, name string) {
+		var s *Conn
+		s = w.Add(&net.TCPAddr{IP: net.ParseIP(host)}, func(error) {
+			order = append(order, name)
+			go w.Remove(s)
+		})
+	}
+	add("10.0.0.1", "a")
+	add("10.0.0.2", "b")
+	add("10.0.0.2", "c")
+	if w.Relieve(net.ErrClosed) || len(order) > 0 {
+		t.Errorf("dropped %v for another error", order)
+	}
+	if !w.Relieve(full) || !w.Relieve(syscall.ENFILE) || w.Len() != 1 || order[0] != "b" {
+		t.Errorf("dropped %v, and %d are left", order, w.Len())
 	}
 }
 

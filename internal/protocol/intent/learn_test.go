@@ -1,6 +1,7 @@
 package intent
 
 import (
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -301,5 +302,82 @@ func TestABidCountsAllPushesSinceItsVersion(t *testing.T) {
 	}
 	if since, n := l.TakeBid(3); since != 0 && n != pushes {
 		t.Errorf("the bid says %d pushes since version %d, there were %d", n, since, pushes)
+	}
+}
+
+// A key keeps its trace while other keys of its set come, for the longer the more its accesses cost; then the least gives way.
+func TestAKeyThatCostMoreKeepsItsTraceForLonger(t *testing.T) {
+	l := Learner{Most: firstTraces}
+	l.Missed(0, false, true, 1, 64)
+	same := []godwit.Key{0}
+	for k := godwit.Key(1); len(same) < ways+1; k++ {
+		if &l.set(k)[0] == &l.set(0)[0] {
+			same = append(same, k)
+		}
+	}
+	for i, k := range same[1:ways] {
+		cost := uint32(64)
+		if i == 1 {
+			cost = leastCost
+		}
+		l.Missed(k, false, true, 1, cost)
+	}
+	least, other := same[2], same[ways]
+	for tries := bits.Len32(leastCost); tries > 0; tries-- {
+		if l.Missed(other, false, true, 1, 64); l.find(other) != nil || l.find(least) == nil {
+			t.Fatalf("%d tries early, the least trace gave way", tries)
+		}
+	}
+	l.Missed(other, false, true, 1, 64)
+	for _, k := range same {
+		if got := l.find(k) != nil; got != (k != least) {
+			t.Errorf("key %d has a trace: %v; the least is that of key %d", k, got, least)
+		}
+	}
+}
+
+func TestTracesOutlastTheGrowthOfTheirTable(t *testing.T) {
+	var l Learner
+	for n := godwit.Key(0); n < firstTraces; n++ { // those of a set that is full go, with the least at first
+		l.Missed(n, false, true, 1, 8)
+		if n > 2 {
+			continue
+		}
+		l.Missed(n, true, true, 1, 1<<10)
+	}
+	if len(l.traces) == firstTraces {
+		t.Fatal("it did not grow")
+	}
+	used := 0
+	for _, x := range l.traces {
+		if x.key != 0 {
+			used++
+		}
+	}
+	if l.used != used {
+		t.Errorf("%d traces are counted, and there are %d", l.used, used)
+	}
+	for k := range godwit.Key(3) {
+		if x := l.find(k); x == nil || x.cost != 8+1<<10 || x.pulls != 1 || x.pushes != 1 {
+			t.Errorf("key %d: %+v", k, x)
+		}
+	}
+}
+
+func TestAWishSavesWhatAnAccessCost(t *testing.T) {
+	var l Learner
+	l.Missed(1, false, true, 3, 10)
+	l.Missed(1, true, true, 1, 30)
+	l.Wish(1)
+	if x := l.Worth(1, 0, 0); x.Saves != 15 {
+		t.Errorf("four accesses that cost 60: a copy saves %d an access", x.Saves)
+	}
+	for _, c := range []struct {
+		saved uint32
+		goes  bool
+	}{{0, false}, {1, true}} {
+		if x := (Worth{Credit: -5, Saved: c.saved, Needed: true}); x.Goes() != c.goes {
+			t.Errorf("a copy whose place is needed and that saved %d accesses goes on: %v", c.saved, x.Goes())
+		}
 	}
 }

@@ -166,14 +166,16 @@ func TestAnIntentThatIsTakenOutIsForgotten(t *testing.T) {
 	var p Plan
 	p.Add([]godwit.Key{1, 2}, 10, 11)
 	p.Add([]godwit.Key{3}, 4, 9) // is over
+	taken := 0
 	p.Due(9, 1, func(ks []godwit.Key, start godwit.Clock) {
+		taken++
 		if !slices.Equal(ks, []godwit.Key{1, 2}) || start != 10 {
 			t.Errorf("%v from %d on, want 1 and 2 from 10 on", ks, start)
 		}
 	})
 	p.Expire(godwit.Forever-1, func([]godwit.Key) { t.Error("it ended") })
-	if p.Keys() != 0 || p.Next(1, 0) != godwit.Forever {
-		t.Errorf("%d keys are held, and there is something to do at %d", p.Keys(), p.Next(1, 0))
+	if taken != 1 || p.Keys() != 0 || p.Next(1, 0) != godwit.Forever {
+		t.Errorf("%d were taken out, %d keys are held, and there is something to do at %d", taken, p.Keys(), p.Next(1, 0))
 	}
 }
 

@@ -165,3 +165,29 @@ func TestAWorkerFetchesAheadOfLongStepsUntilTheyAreHalfAsLong(t *testing.T) {
 		}
 	}
 }
+
+// The lead time follows slow actions fast and quick ones slowly; trust in it grows more slowly once there was a mistake.
+func TestALeadIsForgottenSlowlyAndAMistakeForLong(t *testing.T) {
+	tm := Timer{lead: 1e-3}
+	tm.Lead(3e-3)
+	fast := tm.lead
+	tm.Lead(1e-3)
+	if math.Abs(fast-2e-3) > 1e-9 || math.Abs(tm.lead-1.95e-3) > 1e-9 {
+		t.Errorf("after a slow action the lead is %v, after a quick one %v", fast, tm.lead)
+	}
+	if tm.Tick() != 0 {
+		t.Errorf("a tick takes %v s before there was one", tm.Tick())
+	}
+	for _, erred := range []bool{false, true} {
+		var tm Timer
+		tm.Observe(0, 0, false)
+		tm.erred = erred
+		tm.Observe(1e6, 1, false)
+		if want := map[bool]float64{false: trust, true: wisdom}[erred]; tm.care != want {
+			t.Errorf("after a tick without a mistake, and one before that: %v: care %v, want %v", erred, tm.care, want)
+		}
+		if got := tm.Tick(); math.Abs(got-1e-3) > 1e-9 {
+			t.Errorf("a tick takes %v s", got)
+		}
+	}
+}
