@@ -207,7 +207,7 @@ func (o *Owner) begin(ctx context.Context, r round) (context.Context, context.Ca
 	defer o.mu.Unlock()
 	if r.Boundary == 0 {
 		o.giveUp = func() { cancel(errOutranked) }
-		if o.calls > 0 && o.boundaries[o.calls] != nil {
+		if o.boundaries[o.calls] != nil {
 			o.giveUp() // training waits at one
 		}
 	}

@@ -27,6 +27,7 @@ type fleet struct {
 	took  []string // in order
 	next  uint64
 	fails int           // the node that cannot take; -1: none
+	loses int           // the node whose rows end with errLost, whatever its taker does; -1: none
 	hold  chan struct{} // rows are handed over when it is closed; nil: at once
 	held  chan struct{} // gets a word when a node has crossed
 	slow  int           // the only node whose rows are held; -1: all are
@@ -37,7 +38,7 @@ type fleet struct {
 }
 
 func newFleet(t *testing.T, nodes int) *fleet {
-	f := &fleet{t: t, due: make(chan time.Time, 1), fails: -1, slow: -1, concluded: make(chan struct{}, 8), held: make(chan struct{}, 4*nodes)}
+	f := &fleet{t: t, due: make(chan time.Time, 1), fails: -1, loses: -1, slow: -1, concluded: make(chan struct{}, 8), held: make(chan struct{}, 4*nodes)}
 	f.state = func(int) *train.State { return &train.State{} }
 	x := traintest.NewExchange(nodes)
 	meet := traintest.NewExchange(nodes) // a cut begins when all nodes make it
@@ -57,6 +58,9 @@ func newFleet(t *testing.T, nodes int) *fleet {
 				for err = sink(0, []uint64{uint64(i)}, []float32{1}); f.more && err == nil && time.Now().Before(end); err = sink(0, nil, nil) {
 					time.Sleep(time.Millisecond)
 				}
+				if f.loses == i {
+					err = errLost
+				}
 				return s, err
 			}})
 		f.owners = append(f.owners, o)
@@ -68,6 +72,8 @@ func newFleet(t *testing.T, nodes int) *fleet {
 	}
 	return f
 }
+
+var errLost = errors.New("another node gave it up")
 
 func (f *fleet) dueNext() time.Time {
 	select {
@@ -133,6 +139,9 @@ func (k taker) Taken(ctx context.Context, c *Cut, reports []Report) error {
 	}
 	for _, r := range reports {
 		text += " " + string(r.Report) + r.Err
+		if r.Follows {
+			text += " (follows)"
+		}
 	}
 	k.f.took = append(k.f.took, text)
 	k.f.concluded <- struct{}{}
@@ -217,9 +226,77 @@ func TestANodeThatCannotTakeRowsHoldsUpNobody(t *testing.T) {
 		f.all(func(o *Owner) error { return o.Boundary(t.Context(), &train.State{}, o.Taker) })
 		f.all(func(o *Owner) error { return o.Boundary(t.Context(), &train.State{}, o.Taker) })
 		got := f.finish()
-		if len(got) != 2 || !strings.Contains(got[0], "disk full") || !strings.Contains(got[1], "disk full") {
+		if len(got) != 2 || !strings.Contains(got[0], "disk full") || !strings.Contains(got[1], "disk full") || strings.Contains(got[0], "follows") {
 			t.Errorf("node %d fails; taken: %q", fails, got)
 		}
+	}
+}
+
+// Of a node whose part was given up because of another one, its report says that nothing failed there.
+func TestANodeThatFollowsAnotherSaysSo(t *testing.T) {
+	for _, fails := range []int{-1, 0} { // this one would have failed by itself as well
+		f := newFleet(t, 2)
+		f.loses, f.fails = 1, fails
+		f.start()
+		f.all(func(o *Owner) error { return o.Boundary(t.Context(), &train.State{}, o.Taker) })
+		want := "1: 0 epochs, within 0, 1 " + errLost.Error() + " (follows)"
+		if fails == 0 {
+			want = strings.Replace(want, ", 1 ", ", disk full ", 1)
+		}
+		if got := f.finish(); !slices.Equal(got, []string{want}) {
+			t.Errorf("taken: %q, want %q", got, want)
+		}
+	}
+}
+
+// A cut that falls due after one at a boundary is taken: no boundary comes before it.
+func TestACutThatFallsDueAfterABoundaryIsTaken(t *testing.T) {
+	f := newFleet(t, 2)
+	f.hold = make(chan struct{})
+	for _, o := range f.owners {
+		o.StopWithin = time.Millisecond // which is for runs that are stopped
+	}
+	f.start()
+	f.all(func(o *Owner) error { return o.Boundary(t.Context(), &train.State{}, o.Taker) })
+	f.due <- time.Now()
+	time.Sleep(20 * time.Millisecond)
+	close(f.hold)
+	<-f.concluded
+	<-f.concluded
+	if got := f.finish(); !slices.Equal(got, []string{"1: 0 epochs, within 0, 1 1", "2: 0 epochs, within 0, 1 1"}) {
+		t.Errorf("taken: %q", got)
+	}
+}
+
+// A run of which nothing was trained ends without a cut.
+func TestOwnersEndWhereNothingWasTrained(t *testing.T) {
+	if got := newFleet(t, 2).finish(); len(got) != 0 {
+		t.Errorf("taken: %q", got)
+	}
+}
+
+// clueless is a taker that cannot begin.
+type clueless struct{ Taker }
+
+var errClueless = errors.New("no number is left")
+
+func (clueless) Begin() (Plan, error) { return Plan{}, errClueless }
+
+// Who waits for cuts hears why there are no more.
+func TestAnErrorThatEndsTheCutsEndsTheWaitForThem(t *testing.T) {
+	x := traintest.NewExchange(1)
+	o := New(Config{Leader: true, Taker: clueless{}, Exchange: x.Of(0), Due: func() time.Time { return time.Time{} }})
+	ended := make(chan error)
+	go func() { ended <- o.Run(t.Context()) }()
+	o.Start()
+	if err := o.Boundary(t.Context(), &train.State{}, clueless{}); !errors.Is(err, errClueless) {
+		t.Errorf("the boundary says %v", err)
+	}
+	if err := <-ended; !errors.Is(err, errClueless) {
+		t.Errorf("the run of cuts says %v", err)
+	}
+	if err := o.Finish(t.Context()); !errors.Is(err, errClueless) {
+		t.Errorf("the end says %v", err)
 	}
 }
 

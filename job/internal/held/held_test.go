@@ -1,6 +1,7 @@
 package held
 
 import (
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -72,5 +73,25 @@ func TestRowsAreReadAsPullsReturnThem(t *testing.T) {
 	})
 	if left := len(written[0]) + len(written[1]); err != nil || left > 0 {
 		t.Errorf("seed %d: %d rows were not handed on: %v", seed, left, err)
+	}
+}
+
+func TestASinkThatFailsEndsTheRows(t *testing.T) {
+	m, err := godwit.NewModel(godwit.Table{Name: "a", Rows: 2 * slabRows, Dim: 1}, godwit.Table{Name: "b", Rows: 1, Dim: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := New(m)
+	rows := make([]uint64, slabRows+1)
+	for i := range rows {
+		rows[i] = uint64(i)
+	}
+	if err := errors.Join(h.Write(0, rows, make([]float32, len(rows))), h.Write(1, []uint64{0}, []float32{0})); err != nil {
+		t.Fatal(err)
+	}
+	full, calls := errors.New("disk full"), 0
+	err = h.Each(func(int, []uint64, []float32) error { calls++; return full })
+	if calls != 1 || err != full {
+		t.Errorf("after %d calls: %v", calls, err)
 	}
 }

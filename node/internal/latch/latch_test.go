@@ -1,8 +1,10 @@
 package latch
 
 import (
+	"runtime"
 	"sync"
 	"testing"
+	"time"
 )
 
 func TestALatchIsHeldByOneAtATime(t *testing.T) {
@@ -44,4 +46,36 @@ func TestAWordDoesNotSurviveALock(t *testing.T) {
 	if l.Unchanged(v) {
 		t.Error("unchanged after a lock")
 	}
+}
+
+func TestWhoFindsItLockedWaits(t *testing.T) {
+	var l Latch
+	if !l.TryLock() || l.TryLock() {
+		t.Error("of two who try to lock, not the first alone succeeds")
+	}
+	got := make(chan struct{})
+	go func() {
+		l.Lock()
+		close(got)
+	}()
+	for l.queue.TryLock() { // until it waits
+		l.queue.Unlock()
+		runtime.Gosched()
+	}
+	time.Sleep(time.Millisecond)
+	select {
+	case <-got:
+		t.Error("two hold the latch")
+	default:
+	}
+	l.Unlock()
+	<-got
+	if v, free := l.Word(); free || v != 3 {
+		t.Errorf("locked for the second time, the word is %d, free %v", v, free)
+	}
+	l.Unlock()
+	if !l.TryLock() {
+		t.Error("cannot be locked again")
+	}
+	l.Unlock()
 }
