@@ -232,6 +232,9 @@ func readNames(path string, rows int) ([]string, error) {
 			break
 		}
 		if err == nil {
+			if len(names) == 0 {
+				name = strings.TrimPrefix(name, byteOrderMark)
+			}
 			err = checkRead(name)
 		}
 		if err != nil {

@@ -31,6 +31,33 @@ func random(n, dim int) *Vectors {
 	return v
 }
 
+// A first line of a name and one number is a vector.
+func TestVectorsOfOneFloatHaveNoFirstLine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "one.vec")
+	if err := os.WriteFile(path, []byte("a 3\nb 4\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := Read(path); err != nil || fmt.Sprint(v.Names, v.Vals) != "[a b] [3 4]" {
+		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+// Names of an array's rows are text, which some programs mark.
+func TestMarkedNamesOfAnArrayAreRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.npy")
+	v, err := New([]string{"a", "b"}, 1, []float32{3, 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	save(t, path, v)
+	if err := os.WriteFile(namesOf(path), []byte("\ufeffa\r\nb\r\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := Read(path); err != nil || fmt.Sprintf("%q", v.Names) != `["a" "b"]` {
+		t.Errorf("%+v, %v", v, err)
+	}
+}
+
 func save(t *testing.T, path string, v *Vectors) {
 	t.Helper()
 	w, err := Create(path, len(v.Names), v.Dim)
