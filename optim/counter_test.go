@@ -64,3 +64,11 @@ func TestMergedCountersLoseNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestCountersArePairsOfFloats(t *testing.T) {
+	for dim, ok := range map[int]bool{1: false, 2: true, 63: false, 64: true} {
+		if err := (Counter{}).CheckDim(dim); (err == nil) != ok {
+			t.Errorf("values of %d floats: %v", dim, err)
+		}
+	}
+}

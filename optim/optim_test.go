@@ -4,7 +4,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -178,6 +180,26 @@ func TestAdamCorrectionsAreExactWhereTheyAreCutOff(t *testing.T) {
 			if got := float64(correction(b, steps)); !near(got/want, 1, 1e-6) {
 				t.Errorf("correction of %v after %v steps is %v, want %v", b, steps, got, want)
 			}
+		}
+	}
+}
+
+// Memory in which a row's state is made may have been another row's.
+func TestAStateIsMadeWholeWhateverWasThere(t *testing.T) {
+	for _, r := range []godwit.Rule{SGD{LR: 1}, AdaGrad{LR: 1, Init: 3}, RowAdaGrad{LR: 1, Init: 3}, Adam{LR: 1}, Momentum{LR: 1}, FTRL{LR: 1}, ProximalSGD{LR: 1},
+		ProximalAdaGrad{LR: 1, Init: 3}, Max{}, Min{}, Set{}, Counter{}, RatedSGD{}, RatedAdaGrad{}, RatedRowAdaGrad{}, RatedAdam{}, SparseAdam{}} {
+		clean := make([]float32, r.StateLen(6))
+		r.InitState(clean)
+		used := make([]float32, len(clean))
+		for i := range used {
+			used[i] = 7
+		}
+		r.InitState(used)
+		if !slices.Equal(used, clean) {
+			t.Errorf("%s: in memory that was used a state begins as %v, else as %v", r.Name(), used, clean)
+		}
+		if name := r.Name(); strings.Contains(name, "init=3") && slices.Contains(clean, 0) {
+			t.Errorf("%s: a state begins as %v", name, clean)
 		}
 	}
 }

@@ -95,6 +95,8 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 		"sgd(lr=fast)":               "lr=fast is not a finite number",
 		"sgd(lr=NaN)":                "lr=NaN is not a finite number",
 		"sgd(lr=1e99)":               "lr=1e99 is not a finite number",
+		"sgd(lr=inf)":                "lr=inf is not a finite number",
+		"adagrad(lr=1,init=-inf)":    "init=-inf is not a finite number",
 		"sgd(lr=1,lr=2)":             "lr is given twice",
 		"sgd(lr=0)":                  "lr=0 must be above 0",
 		"sgd(lr=1,eps=1)":            "no parameter eps, only lr",

@@ -16,7 +16,7 @@ type settings struct {
 	dim   int
 }
 
-type Named struct{ Dim int }
+type Named struct{ Dim, Rows int }
 
 type outer struct {
 	Named

@@ -272,6 +272,9 @@ func TestLargeAndSmallSketchesCountTheSame(t *testing.T) {
 				t.Errorf("round %d: keys of %d cells, or some twice", round, per)
 			}
 			for j := range len(adds) / 2 {
+				if adds[2*j+1] != 0 {
+					t.Fatalf("round %d: the high float of cell %d is pushed", round, j)
+				}
 				if adds[2*j] != 0 {
 					sums[i][(keys[j/per]-10)*godwit.Key(per)+godwit.Key(j%per)] += adds[2*j]
 				}
@@ -568,5 +571,71 @@ func TestStepsAreA128thOfTheItemsBetweenBounds(t *testing.T) {
 		if c.Batch = 7; c.batch(items) != 7 {
 			t.Errorf("a step has %d items, not those of the settings", c.batch(items))
 		}
+	}
+}
+
+// A counting worker counts pushes, which do nothing.
+type counting struct {
+	godwit.Worker
+	n int
+}
+
+func (c *counting) PushAsync(context.Context, []godwit.Key, []float32) (godwit.Handle, error) {
+	c.n++
+	return 0, nil
+}
+
+// Of a large sketch, what is added is sent as soon as many cells were added to.
+func TestManyCellsOfALargeSketchAreSentInTime(t *testing.T) {
+	c := &Client{sketch: Sketch{Depth: 1, Width: 1 << 23}}
+	c.tally = newTally(c.sketch)
+	pushes := &counting{}
+	c.w = pushes
+	items := make([]uint64, gathered/2)
+	for i := range items {
+		items[i] = uint64(i)
+	}
+	for calls := 1; pushes.n == 0; calls++ {
+		if err := c.Add(t.Context(), items); err != nil {
+			t.Fatal(err)
+		}
+		if c.tally.cells.Len() >= gathered || calls > 4 {
+			t.Fatalf("%d cells are held after %d calls", c.tally.cells.Len(), calls)
+		}
+		for i := range items {
+			items[i] += uint64(len(items))
+		}
+	}
+	if c.items != 0 || c.held != 0 {
+		t.Errorf("after all was sent, %d items of %d calls are held", c.items, c.held)
+	}
+}
+
+func TestStreamsAreToldApart(t *testing.T) {
+	a, b, c := &Stream{Items: []uint64{1, 2}}, &Stream{Items: []uint64{1, 3}}, &Stream{Items: []uint64{2, 1}}
+	if f := a.Fingerprint(); f == b.Fingerprint() || f == c.Fingerprint() || f != (&Stream{Items: []uint64{1, 2}}).Fingerprint() {
+		t.Errorf("the fingerprints are %s, %s and %s", f, b.Fingerprint(), c.Fingerprint())
+	}
+}
+
+// The steps of all chunks are the stream, one after the other.
+func TestStepsAreTheWholeStream(t *testing.T) {
+	task := newTask(t, func(c *Config, s *Spec) { c.Batch, s.Items = 1, 20_003 })
+	tr := &trainer{task: task}
+	next, most := 0, 0
+	for chunk := range task.Chunks() {
+		n := tr.Steps(1, chunk)
+		most = max(most, n)
+		for step := range n {
+			var b train.Batch[Batch]
+			tr.Load(&b, train.At{Epoch: 1, Chunk: chunk, Step: step})
+			if b.Data.from != next || b.Data.to <= b.Data.from {
+				t.Fatalf("step %d of chunk %d has items %d to %d, want them from %d on", step, chunk, b.Data.from, b.Data.to, next)
+			}
+			next = b.Data.to
+		}
+	}
+	if next != 20_003 || most < 2 {
+		t.Errorf("%d items are counted, in chunks of %d steps at the most", next, most)
 	}
 }

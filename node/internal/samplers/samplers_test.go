@@ -101,3 +101,60 @@ func TestSamplersWithTheSameSeedsDrawDifferently(t *testing.T) {
 		t.Error("the same seeds draw other keys")
 	}
 }
+
+// A sampler that reuses what the worker pulled by itself hears of that, and others do not; what each did is counted, for all to read.
+func TestWhatWorkersPulledIsReused(t *testing.T) {
+	ctx, rows := roomtest.Background(t), uint64(100)
+	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: rows, Dim: 1})
+	roomtest.Must(t, err)
+	all, err := New([]sampling.Spec{
+		{Name: "reuses", Dist: sampling.Uniform(rows), Scheme: sampling.Repurpose{}},
+		{Name: "does not", Dist: sampling.Uniform(rows), Scheme: sampling.Prepared{}},
+	}, m, 1, 1)
+	roomtest.Must(t, err)
+	all.Accessed([]godwit.Key{7})
+	for i, s := range all.each {
+		d := &desk{} // where key 7 is
+		id, err := all.Prepare(d, i, 5, 0, 1)
+		roomtest.Must(t, err)
+		roomtest.Must(t, all.Pull(ctx, d, id, make([]godwit.Key, 5), make([]float32, 5)))
+		if reused := s.repurposed.Load() > 0; reused != (i == 0) {
+			t.Errorf("sampler %d reused %d keys", i, s.repurposed.Load())
+		}
+	}
+	var want Counts
+	for _, s := range all.each {
+		st := s.Sampler.Stats()
+		want.Add(Counts{st.Draws, st.PutOff, st.Repurposed})
+	}
+	if got := all.Counts(); got != want || got.Draws == 0 {
+		t.Errorf("counted are %+v, and the samplers did %+v", got, want)
+	}
+	sum := Counts{1, 2, 3}
+	if sum.Add(Counts{10, 20, 30}); sum != (Counts{11, 22, 33}) {
+		t.Errorf("the sum is %+v", sum)
+	}
+}
+
+// What a sampler does before the first pull is counted as well; and a sampler that there is not has no seeds.
+func TestSamplesAreCountedWhenTheyArePrepared(t *testing.T) {
+	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 10, Dim: 1})
+	roomtest.Must(t, err)
+	all, err := New([]sampling.Spec{{Name: "announced", Dist: sampling.Uniform(10), Scheme: sampling.Prepared{}}}, m, 1, 1)
+	roomtest.Must(t, err)
+	for _, i := range []int{-1, 1} {
+		all.Seed(i, 1, 2)
+	}
+	id, err := all.Prepare(&desk{}, 0, 5, 0, 1)
+	roomtest.Must(t, err)
+	if c := all.Counts(); c.Draws < 5 {
+		t.Errorf("%+v after five keys were drawn", c)
+	}
+	all.Finish(id)
+	if err := all.Pull(roomtest.Background(t), &desk{}, id, make([]godwit.Key, 1), make([]float32, 1)); !errors.Is(err, godwit.ErrSample) {
+		t.Errorf("a sample of which nothing was pulled goes on after its end: %v", err)
+	}
+	if _, err := New([]sampling.Spec{{Name: "bad", Dist: sampling.Uniform(11)}}, m, 1, 1); err == nil {
+		t.Error("a distribution over more rows than there are was taken")
+	}
+}

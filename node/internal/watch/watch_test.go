@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/godwit-ps/godwit"
@@ -114,5 +115,65 @@ func TestCountsOfRefreshesOnlyRise(t *testing.T) {
 	}
 	if read != 1 || unread != 2 {
 		t.Errorf("%d rows were read and %d were not, want 1 and 2", read, unread)
+	}
+}
+
+// What happened to keys is counted by their table, of all keys and not of the sample alone.
+func TestWhatBecameOfKeysIsCountedByTheirTable(t *testing.T) {
+	m, err := godwit.NewModel(godwit.Table{Name: "a", Rows: 100, Dim: 1}, godwit.Table{Name: "b", Rows: 100, Dim: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := New(m, func() int64 { return 0 }, func() godwit.Clock { return 0 })
+	for table, times := range [][4]int{{1, 2, 3, 4}, {50, 60, 70, 80}} {
+		for i, kind := range []protocol.EventKind{protocol.Arrived, protocol.Copied, protocol.Ended, protocol.Refreshed} {
+			for n := range times[i] {
+				w.Happened(protocol.Event{Key: m.Key(table, uint64(n)), Kind: kind})
+			}
+		}
+	}
+	want := []Table{{Moves: 1, Copies: 2, Drops: 3, Refreshes: 4}, {Moves: 50, Copies: 60, Drops: 70, Refreshes: 80}}
+	if got := w.Tables(2); !slices.Equal(got, want) {
+		t.Errorf("counted are %+v, want %+v", got, want)
+	}
+	if got := (*Watch)(nil).Tables(2); !slices.Equal(got, make([]Table, 2)) {
+		t.Errorf("nobody's counts are %+v", got)
+	}
+}
+
+// A replica whose key moves here is no more: its last row counts.
+func TestARowThatAMoveReplacesIsCounted(t *testing.T) {
+	w := New(oneTable(), func() int64 { return 0 }, func() godwit.Clock { return 0 })
+	for _, x := range []protocol.EventKind{protocol.Copied, protocol.Arrived} {
+		w.Happened(protocol.Event{Key: first(true), Kind: x})
+	}
+	if c := w.Counts(); c.Refreshes != 1 || c.Unread != 1 {
+		t.Errorf("%d rows of replicas were counted, %d unread, want one that nobody read", c.Refreshes, c.Unread)
+	}
+}
+
+func TestAccessesAreSummedByTableAndPlace(t *testing.T) {
+	var a Accesses
+	a.Count(2)
+	a.Served(0, &[3]uint64{protocol.AtOwner: 5})
+	a.Served(1, &[3]uint64{protocol.AtOwner: 1, protocol.AtReplica: 2, protocol.Elsewhere: 4})
+	a.One(1, protocol.AtReplica)
+	a.Elsewhere(1, 2, 3)
+	all, tables := Table{Local: 100}, make([]Table, 2)
+	a.Sum(&all, tables)
+	if want := (Table{Local: 106, Replica: 3, Elsewhere: 4, Ahead: 1, Queued: 2, Remote: 3}); all != want {
+		t.Errorf("all tables have %+v, want %+v", all, want)
+	}
+	if want := []Table{{Local: 5}, {Local: 1, Replica: 3, Elsewhere: 4}}; !slices.Equal(tables, want) {
+		t.Errorf("the tables have %+v, want %+v", tables, want)
+	}
+	var none *Watch
+	if none.With(nil) != nil {
+		t.Error("nobody is told what happens")
+	}
+	w := New(oneTable(), func() int64 { return 0 }, func() godwit.Clock { return 0 })
+	w.With(nil)(protocol.Event{Kind: protocol.Arrived})
+	if got := w.Tables(1)[0].Moves; got != 1 {
+		t.Errorf("a watch without a tracer heard of %d moves, want 1", got)
 	}
 }
