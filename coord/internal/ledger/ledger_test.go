@@ -124,3 +124,109 @@ func TestAllLedgersTellTheSameStory(t *testing.T) {
 		}
 	}
 }
+
+func TestCollectivesThatCannotBeAreRefused(t *testing.T) {
+	l := New(0, membersOf(2), nil, time.Second, mute)
+	long := strings.Repeat("n", coord.MaxName)
+	for name, says := range map[string]string{"": "0 bytes", long + "n": "want 1 …", "a\xff": "UTF-8"} {
+		if err := l.Barrier(t.Context(), name); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("barrier %.10q: %v", name, err)
+		}
+	}
+	if _, err := l.Exchange(t.Context(), "e", make([]byte, coord.MaxPayload+1)); err == nil || !strings.Contains(err.Error(), "send less") {
+		t.Errorf("a long payload: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	waits := make(chan error)
+	go func() { waits <- l.Barrier(ctx, long) }()
+	busy := func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		p := l.collectives[collective{Barrier, long}]
+		return p != nil && p.busy
+	}
+	for !busy() {
+		time.Sleep(time.Millisecond)
+	}
+	if err := l.Barrier(t.Context(), long); err == nil || !strings.Contains(err.Error(), "different names") {
+		t.Errorf("two calls at once: %v", err)
+	}
+	cancel()
+	if err := <-waits; !errors.Is(err, context.Canceled) {
+		t.Errorf("the first call: %v", err)
+	}
+}
+
+// Who waits for one that has left hears who that is, also when the call comes after it.
+func TestWhoLeftIsNamed(t *testing.T) {
+	l := New(0, membersOf(3), nil, time.Second, mute)
+	l.Apply(2, Message{Kind: Leave})
+	for range 2 {
+		err := l.Barrier(t.Context(), "b")
+		if !errors.Is(err, coord.ErrLeft) || !strings.Contains(err.Error(), "node 2 (host2:1) did not arrive") || strings.Contains(err.Error(), "host1") {
+			t.Errorf("the error is %v", err)
+		}
+	}
+	l.Lost(2, "gone") // it has left already
+	l.Lost(3, "no member")
+	l.Apply(3, Message{Kind: Fail})
+	if l.Err() != nil || l.View() != 1 {
+		t.Errorf("the run has ended: %v, view %d", l.Err(), l.View())
+	}
+}
+
+// What a node says of a failure, and what it shows of it itself.
+func TestAFailureIsToldByItsKind(t *testing.T) {
+	members := membersOf(2)
+	lost := &coord.MemberError{Member: members[1], Err: fmt.Errorf("%w: cable cut", godwit.ErrPeerLost)}
+	stranger := &coord.MemberError{Member: coord.Member{ID: 1, Addr: "other:1"}, Err: godwit.ErrPeerLost}
+	for _, c := range []struct {
+		err  error
+		kind Kind
+		lost bool
+		says string
+	}{
+		{nil, Fail, false, "no cause given"},
+		{errors.New("disk full"), Fail, false, "disk full"},
+		{&coord.PartitionError{Text: "1 and 2"}, Partition, false, "1 and 2"},
+		{lost, Fail, true, "cable cut"},
+		{stranger, Fail, false, "other:1"}, // of another run
+	} {
+		var told Message
+		l := New(0, members, nil, time.Second, func(_ context.Context, m Message) error { told = m; return nil })
+		l.Fail(c.err)
+		if told.Kind != c.kind || (told.Lost != nil) != c.lost || !strings.Contains(told.Text, c.says) {
+			t.Errorf("%v is told as %+v", c.err, told)
+		}
+		var failed *coord.MemberError
+		switch err := l.Err(); {
+		case err == nil || !strings.Contains(err.Error(), c.says):
+			t.Errorf("%v ends the run by %v", c.err, err)
+		case c.kind == Fail && (!errors.As(err, &failed) || (failed.Member.ID == 1) != c.lost):
+			t.Errorf("%v ends the run by %v", c.err, err)
+		}
+	}
+}
+
+func TestAStopIsAskedForOnce(t *testing.T) {
+	asked := 0
+	var l *Ledger
+	l = New(0, membersOf(1), nil, time.Second, func(_ context.Context, m Message) error {
+		asked++
+		l.Apply(0, m)
+		return nil
+	})
+	for _, why := range []string{"first", "second"} {
+		if err := l.RequestStop(t.Context(), why); err != nil {
+			t.Error(err)
+		}
+	}
+	if asked != 1 || l.StopReason() != "first" {
+		t.Errorf("asked for %d times, because of %q", asked, l.StopReason())
+	}
+	l = New(0, membersOf(1), nil, time.Second, mute)
+	l.End(godwit.ErrClosed)
+	if err := l.RequestStop(t.Context(), "late"); !errors.Is(err, godwit.ErrClosed) {
+		t.Errorf("after the end: %v", err)
+	}
+}

@@ -219,3 +219,23 @@ func TestRowsThatWaitAreNotSentAllTheTime(t *testing.T) {
 		t.Errorf("%d messages came, %d were sent, want %d and twice as many at the most", came, sent.Load(), nodes*messages)
 	}
 }
+
+// Who sends rows to a hub that takes no more hears of it when rows of the next table come, and not at the end only.
+func TestARefusedTableIsTold(t *testing.T) {
+	h := NewHub([]int{1, 1})
+	h.End(1)
+	s := NewSender(t.Context(), asks(h, 1), 1, []int{1, 1})
+	if err := s.Write(0, []uint64{1}, []float32{1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Write(1, []uint64{1}, []float32{1}); err == nil || !strings.Contains(err.Error(), "no more rows of cut 1") {
+		t.Errorf("the node hears %v", err)
+	}
+	gone := errors.New("the node is gone")
+	lost := func([]byte, func([]byte)) func(context.Context) error {
+		return func(context.Context) error { return gone }
+	}
+	if err := Receive(t.Context(), lost, []int{1, 1}, nil); !errors.Is(err, gone) {
+		t.Errorf("who cannot ask hears %v", err)
+	}
+}

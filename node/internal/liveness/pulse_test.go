@@ -298,3 +298,57 @@ func TestAPulseEnds(t *testing.T) {
 		t.Errorf("the verdict is %v", v)
 	}
 }
+
+// A part of a frame that arrives is movement as well, and the peer is told of it; whole frames and heartbeats are no parts.
+func TestAPartOfAFrameThatArrivesHereIsASignOfLife(t *testing.T) {
+	p, w := pulseOf(0, 2)
+	p.met()
+	raw := uint64(7)
+	l := &p.peers[1]
+	l.raw, l.last.raw = func() uint64 { return raw }, raw
+	sent(p.links.To(1), 1000) // and no answer comes
+	for range 10 {
+		p.pass(w, lease/2)
+		raw++
+		p.pass(w, pulseEvery)
+		if l.since != p.clock {
+			t.Fatalf("at %v, a byte came, and nothing moved since %v", p.clock, l.since)
+		}
+	}
+	if l.suspected {
+		t.Error("a peer is suspect of which bytes come")
+	}
+	p.Arrived(1, 100)
+	p.Arrived(1, 20)
+	raw += 120
+	p.step()
+	if l.moves || l.last.arrived != 120 {
+		t.Errorf("a whole frame counts as a part: %v; %d bytes have arrived, want 120", l.moves, l.last.arrived)
+	}
+	since := p.clock
+	roomtest.Must(t, p.Heartbeat(1, wire.Heartbeat{}.Frame()))
+	raw += wire.HeartbeatLen
+	p.pass(w, lease)
+	if l.since > since {
+		t.Errorf("a heartbeat without news counts as movement at %v", l.since)
+	}
+}
+
+// Who asks in a heartbeat is answered at the next look.
+func TestAPeerThatAsksIsAnswered(t *testing.T) {
+	p, w := pulseOf(0, 2)
+	p.met()
+	p.pass(w, tellEvery)
+	p.links.To(1).Take(nil) // what was told at first
+	p.pass(w, pulseEvery)
+	if b := p.links.To(1).Take(nil); len(b) > 0 {
+		t.Fatalf("%d bytes are sent to a peer that does not ask", len(b))
+	}
+	roomtest.Must(t, p.Heartbeat(1, wire.Heartbeat{Asks: true}.Frame()))
+	for i, want := range []bool{true, false} {
+		p.pass(w, pulseEvery)
+		if b := p.links.To(1).Take(nil); len(b) > 0 != want {
+			t.Errorf("look %d after the question: %d bytes are sent", i+1, len(b))
+		}
+	}
+}

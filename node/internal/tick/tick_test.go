@@ -62,3 +62,14 @@ func TestWhatIsUnderWayIsKeptInTheOrderOfTicks(t *testing.T) {
 		t.Errorf("when nothing is under way, the oldest is of %v", u.At)
 	}
 }
+
+func TestTicksOfNearErasAreNear(t *testing.T) {
+	for _, barriers := range []uint64{0, 10, 1<<24 - 1} { // eras are counted modulo 2²⁴
+		for apart, near := range map[uint64]bool{0: true, 4: true, 5: false, 1 << 22: false} {
+			a, b := First(barriers).At(7), First(barriers+apart).At(3)
+			if a.Near(b) != near || b.Near(a) != near {
+				t.Errorf("%v and %v, %d barriers apart: near %v and %v", a, b, apart, a.Near(b), b.Near(a))
+			}
+		}
+	}
+}

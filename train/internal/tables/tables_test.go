@@ -170,3 +170,40 @@ func TestTextsAreWrittenALineEach(t *testing.T) {
 		t.Errorf("it is described as %+v, %v", m, err)
 	}
 }
+
+// Of a table that begins with zeros, rows that are not in use are zeros in each block, and not rows of the block before.
+func TestRowsThatAreNotInUseAreZeros(t *testing.T) {
+	const dim, rows = blockFloats / 2, 5 // two rows are a block
+	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: rows, Dim: dim})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, x := traintest.NewServer(m, 1, 1, 1).Workers(0)[0], make([]float32, dim)
+	for i := range x {
+		x[i] = 1
+	}
+	for _, k := range []godwit.Key{0, 1, 4} {
+		if err := w.Push(t.Context(), []godwit.Key{k}, x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []float32
+	if err := Read(t.Context(), w, 0, rows, dim, func(at int, vals []float32) error {
+		if at != len(got) {
+			t.Errorf("row %d follows %d", at, len(got))
+		}
+		for ; len(vals) > 0; vals = vals[dim:] {
+			got = append(got, vals[0]+vals[dim-1])
+		}
+		return nil
+	}); err != nil || !slices.Equal(got, []float32{2, 2, 0, 0, 2}) {
+		t.Errorf("the rows are %v, %v", got, err)
+	}
+	full, calls := errors.New("disk full"), 0
+	if err := Read(t.Context(), w, 0, rows, dim, func(int, []float32) error { calls++; return full }); err != full || calls != 1 {
+		t.Errorf("after %d blocks: %v", calls, err)
+	}
+	if err := Read(t.Context(), w, 0, 0, dim, func(int, []float32) error { return full }); err != nil {
+		t.Errorf("no rows: %v", err)
+	}
+}
