@@ -45,21 +45,13 @@ func (h *Set) count(n *host.Host, used func() int) bool {
 		if n.Wait(h.enough, n.Stop(), n.Done()) != 0 {
 			return false
 		}
-		more := h.enoughNow(used) - goal
+		more := h.enoughPulls(used()) - goal
 		if more <= goal/8 {
 			return true
 		}
 		goal += more
 		h.left.Add(more)
 	}
-}
-
-// enoughNow is how many pulls of this node are enough by now.
-func (h *Set) enoughNow(used func() int) int64 {
-	if h.model.Keys() <= manyKeys {
-		return h.enoughPulls(0)
-	}
-	return h.enoughPulls(used())
 }
 
 // agree finds the keys that are hot by what all nodes counted. What others have to say may take them as long as the run, so
