@@ -178,6 +178,36 @@ func TestAFolderOfARunThatHasEndedGoesAsAWhole(t *testing.T) {
 	}
 }
 
+// Checkpoints that have no place of their own go with a run that has ended well; what another run needs to go on stays.
+func TestCheckpointsOfARunThatDidNotEndWellStay(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		temporary bool
+		kept      bool // a checkpoint was written
+		result    *Result
+		err       error
+		stay      bool
+	}{
+		{"ended well", true, true, &Result{}, nil, false},
+		{"failed", true, true, nil, errors.New("disk full"), true},
+		{"failed at once", true, false, nil, errors.New("no data"), false},
+		{"was stopped", true, true, &Result{End: train.Stopped}, nil, true},
+		{"did not export", true, true, &Result{ExportError: "disk full"}, nil, true},
+		{"has a place of its own", false, true, &Result{}, nil, true},
+	} {
+		dir := filepath.Join(t.TempDir(), "checkpoints")
+		v, err := (&Spec{Checkpoint: dir, Temporary: c.temporary}).openSaver(t.Context(), "r")
+		if err != nil {
+			t.Fatal(err)
+		}
+		v.kept = c.kept
+		v.close(c.result, c.err)
+		if _, err := os.Stat(dir); (err == nil) != c.stay {
+			t.Errorf("a run that %s: the checkpoints stay: %v, want %v", c.name, err == nil, c.stay)
+		}
+	}
+}
+
 // The last checkpoint is the one that is last when the lock of the place was given to the run.
 func TestTheLastCheckpointIsThatBehindTheLock(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "runs")

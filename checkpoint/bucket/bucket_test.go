@@ -9,7 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	_ "gocloud.dev/blob/memblob" // in memory
+	"gocloud.dev/blob"
+	"gocloud.dev/blob/memblob"
 
 	"github.com/godwit-ps/godwit/checkpoint"
 	"github.com/godwit-ps/godwit/checkpoint/bucket"
@@ -96,6 +97,51 @@ func TestObjectsAreWholeOrNotThere(t *testing.T) {
 	}
 	if _, err := s.Read(ctx, "nothing", 0, 1); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("read what there is not: %v", err)
+	}
+}
+
+// A client that loses the answer to an upload asks again, and is told then that the object is there. If it is the same one, that is no error.
+func TestAnObjectThatThisCallHasMadeIsNoError(t *testing.T) {
+	ctx, s := t.Context(), open(t)
+	meanwhile := func(text string) func(w io.Writer) error { // the object is there before the writer's end
+		return func(w io.Writer) error { return errors.Join(s.Put(ctx, "a", []byte(text)), write("mine")(w)) }
+	}
+	if err := s.Create(ctx, "a", meanwhile("mine")); err != nil {
+		t.Errorf("made by this call: %v", err)
+	}
+	if err := s.Remove(ctx, "a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Create(ctx, "a", meanwhile("other")); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("made by another: %v", err)
+	}
+}
+
+// Uploads that nobody will complete are ended where the store needs that, those of objects in the folder only.
+func TestUploadsThatNobodyCompletesAreEnded(t *testing.T) {
+	if n, err := open(t).Clean(t.Context()); n != 0 || err != nil {
+		t.Errorf("a store without a cleaner ended %d uploads, %v", n, err)
+	}
+	failed := errors.New("forbidden")
+	bucket.Register("cleaned", func(_ context.Context, _ *blob.Bucket, name, prefix string, mine func(string) bool) (int, error) {
+		if name != "b" || prefix != "runs/"+checkpoint.Prefix {
+			t.Errorf("the bucket is %q, and the prefix %q", name, prefix)
+		}
+		object := checkpoint.Prefix + "0000000001.jsonl"
+		for key, want := range map[string]bool{"runs/" + object: true, object: false, "runs/" + checkpoint.Prefix: false, "others/" + object: false} {
+			if mine(key) != want {
+				t.Errorf("%s is of the place: %v, want %v", key, mine(key), want)
+			}
+		}
+		return 3, failed
+	})
+	blob.DefaultURLMux().RegisterBucket("cleaned", &memblob.URLOpener{})
+	s, err := checkpoint.OpenStore(t.Context(), "cleaned://b/runs/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := s.Clean(t.Context()); n != 3 || !errors.Is(err, failed) {
+		t.Errorf("%d uploads, %v", n, err)
 	}
 }
 

@@ -209,6 +209,36 @@ func decodeMany(d *Decoder, most int) (all []Record, err error) {
 	}
 }
 
+// Runs of records whose values are raw, or shortened to BF16, are read as batches.
+func TestRunsAreReadAsBatches(t *testing.T) {
+	for _, coding := range []Coding{Raw, BF16} {
+		var recs []Record
+		for i := range 2 * MaxBatch {
+			x := float32(i)
+			recs = append(recs, Record{Kind: Push, Key: godwit.Key(3 * i), Op: 7, Origin: 1, Hops: 1, Index: uint32(i), Coding: coding, Vals: []float32{x, -x, x + 0.5}})
+		}
+		var d Decoder
+		if err := d.Reset(encode(1, recs)); err != nil {
+			t.Fatal(err)
+		}
+		var got []Record
+		var b Batch
+		for len(got) < len(recs) {
+			n, err := d.Batch(&b)
+			if n != MaxBatch || err != nil || b.Coding != coding {
+				t.Fatalf("a batch of %d records of coding %v, %v", n, b.Coding, err)
+			}
+			for i := range n {
+				var r Record
+				b.Record(i, &r)
+				r.Vals = slices.Clone(r.Vals)
+				got = append(got, r)
+			}
+		}
+		same(t, got, recs)
+	}
+}
+
 // same fails the test unless got are the records want.
 func same(t *testing.T, got, want []Record) {
 	t.Helper()

@@ -6,6 +6,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -174,5 +175,29 @@ func TestTheLegendOfManyCurvesIsWithinThePicture(t *testing.T) {
 		if !there {
 			t.Errorf("%s is not within the picture", c.Name)
 		}
+	}
+}
+
+// Curves go from edge to edge of their panel, the least figure at the bottom and the greatest at the top, and nothing is outside of the picture.
+func TestCurvesFillTheirPanels(t *testing.T) {
+	s := pictured(t, "t", []Curve{
+		{"a", "MRR", []Point{{1, 6, math.NaN()}, {2, 3, math.NaN()}, {3, 4, math.NaN()}}},
+		{"b", "MRR", []Point{{10, 1, 0.25}, {20, 1, 0.75}}},
+	})
+	for _, path := range []string{
+		fmt.Sprintf("M%d.0 %d.0L", left, top),                                                                                                             // the loss 6 at the first epoch
+		fmt.Sprintf("L%d.0 %d.0\"", left+panel, top+tall),                                                                                                 // the loss 1 at the last one
+		fmt.Sprintf("M%d.0 %d.0L%d.0 %d.0\"", left+panel+gap, top+tall, left+2*panel+gap, top),                                                            // the metric
+		fmt.Sprintf(`<circle cx="%d.0" cy="%d.0" r="3" fill="%s"/>`, left+2*panel+gap, top, colours[1]),                                                   // its end
+		fmt.Sprintf(`<circle cx="%.1f" cy="%.1f" r="3" fill="%s"/>`, left+2*panel/19., top+2*tall/5., colours[0]),                                         // that of the loss of a
+		fmt.Sprintf(`x="%d" y="%d" text-anchor="middle" fill="#555">epoch<`, left+panel/2, top+tall+33),                                                   // below the panel
+		fmt.Sprintf(`<path d="M%d %d.0h%d" stroke="#ddd"/><text x="%d" y="%d.0" text-anchor="end" fill="#555">6</text>`, left, top, panel, left-6, top+4), // a tick
+	} {
+		if !strings.Contains(s, path) {
+			t.Errorf("the picture lacks %s:\n%s", path, s)
+		}
+	}
+	if strings.Contains(s, `="-`) || strings.Contains(s, "M-") || strings.Contains(s, "NaN") {
+		t.Error(s)
 	}
 }

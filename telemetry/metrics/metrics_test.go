@@ -159,7 +159,7 @@ func (wide) Snapshot() (s telemetry.Snapshot) {
 	}
 	s.Latency, s.Leads = h, h
 	for i := range 1000 {
-		s.Tables = append(s.Tables, telemetry.Table{Name: fmt.Sprintf("%d\xff", i), Moves: 1})
+		s.Tables = append(s.Tables, telemetry.Table{Name: fmt.Sprintf("%d\xff", i), Moves: 1, Drops: 2, Copies: 3, Refreshes: 4})
 	}
 	s.Waste.Touches, s.Waste.Age, s.Waste.AgeClocks = h, h, h
 	for i := range 15 {
@@ -189,12 +189,12 @@ func TestANodeOf16HasFewSeriesAndNoKeyInThem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, tables := 0, 0.0
+	n, tables := 0, map[string]float64{}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			n += series(m)
-			if f.GetName() == "godwit_table_moves_total" {
-				tables += m.GetCounter().GetValue()
+			if strings.HasPrefix(f.GetName(), "godwit_table_") {
+				tables[f.GetName()] += m.GetCounter().GetValue()
 			}
 			for _, l := range m.GetLabel() {
 				switch l.GetName() {
@@ -206,8 +206,9 @@ func TestANodeOf16HasFewSeriesAndNoKeyInThem(t *testing.T) {
 		}
 	}
 	t.Logf("%d series", n)
-	if tables != 1000 {
-		t.Errorf("of 1000 moves to 1000 tables, %v are told", tables)
+	if want := map[string]float64{"godwit_table_moves_total": 1000, "godwit_table_replicas_dropped_total": 2000, "godwit_table_replicas_set_up_total": 3000,
+		"godwit_table_refreshes_total": 4000, "godwit_table_accesses_total": 0}; !maps.Equal(tables, want) {
+		t.Errorf("of what became of 1000 tables, %v is told, want %v", tables, want)
 	}
 	if n > 3000 {
 		t.Errorf("a node of 16 has %d series, want at most 3000", n)
@@ -359,5 +360,74 @@ func TestMetricsAreServedToHoldersOfACertificate(t *testing.T) {
 	}
 	if code, err := get("http", nil); err == nil && code < 400 {
 		t.Errorf("in plain: %d", code)
+	}
+}
+
+// stated is a node with given statistics.
+type stated struct {
+	s node.Stats
+	x telemetry.Snapshot
+}
+
+func (n stated) Stats() node.Stats            { return n.s }
+func (n stated) Snapshot() telemetry.Snapshot { return n.x }
+
+// Each figure is told by the metric of its name.
+func TestMetricsTellTheFiguresOfTheirNames(t *testing.T) {
+	empty := telemetry.Histogram{Of: make([]uint64, 26)}
+	n := stated{
+		node.Stats{Local: 101, Replica: 102, Ahead: 103, Queued: 104, Remote: 105, Fetched: 6, Calls: 7, SlowCalls: 8, Late: 9, Moves: 10, Copies: 11, Drops: 12, Deltas: 13, Refreshes: 14,
+			Forwards: 15, Learned: 16, Rounds: 17, RoundTime: 18 * time.Second, Parked: 19, ReceivedBytes: 20, Owned: 21, Replicas: 22, Window: 23,
+			Sampled: node.Sampled{Local: 1, Replica: 2, Ahead: 3, Queued: 4, Remote: 5}},
+		telemetry.Snapshot{Latency: empty, Leads: empty, Announced: 30, Open: 31, Asked: 32,
+			Waits:  []telemetry.Wait{{For: "room", N: 33, Time: 34 * time.Second}},
+			Peers:  []telemetry.Peer{{Node: 7, Latency: empty, Last: empty, Bytes: 35, Frames: 36, Plain: 37, Queued: 38}},
+			Sent:   []telemetry.Sent{{Record: "pull", Bytes: 39}},
+			Memory: []telemetry.Memory{{For: "rows", Bytes: 40}},
+			Tables: []telemetry.Table{{Name: "t", Main: 41, Replica: 42, Missing: 43, Moves: 44, Copies: 45, Drops: 46, Refreshes: 47}},
+			Waste: telemetry.Waste{Accesses: 50, Refreshes: 151, Unread: 51, Drops: 252, DroppedUnread: 52, Intents: 353, Unused: 53,
+				Touches: empty, Age: empty, AgeClocks: empty}},
+	}
+	want := map[string]float64{
+		"accesses_total owner worker": 100, "accesses_total replica worker": 100, "accesses_total ahead worker": 100, "accesses_total queued worker": 100, "accesses_total remote worker": 100,
+		"accesses_total owner sampler": 1, "accesses_total replica sampler": 2, "accesses_total ahead sampler": 3, "accesses_total queued sampler": 4, "accesses_total remote sampler": 5,
+		"fetched_ahead_keys_total": 6, "calls_total": 7, "slow_calls_total": 8, "late_accesses_total": 9, "moves_total": 10, "replicas_set_up_total": 11, "replicas_dropped_total": 12,
+		"deltas_sent_total": 13, "refreshes_sent_total": 14, "forwarded_requests_total": 15, "learned_keys_total": 16, "sync_rounds_total": 17, "sync_round_seconds_total": 18,
+		"parked_requests_total": 19, "received_bytes_total": 20, "keys main": 21, "keys replica": 22, "intent_window_clocks": 23,
+		"intent_keys": 30, "open_operations": 31, "asked_bytes": 32, "waits_total room": 33, "wait_seconds_total room": 34,
+		"sent_bytes_total 7": 35, "sent_frames_total 7": 36, "sent_uncompressed_bytes_total 7": 37, "queued_bytes 7": 38, "sent_record_bytes_total pull": 39, "memory_bytes rows": 40,
+		"table_accesses_total main t": 41, "table_accesses_total replica t": 42, "table_accesses_total missing t": 43, "table_moves_total t": 44, "table_replicas_set_up_total t": 45,
+		"table_replicas_dropped_total t": 46, "table_refreshes_total t": 47,
+		"sampled_accesses_total": 50, "sampled_refreshes_total yes": 100, "sampled_refreshes_total no": 51, "sampled_replicas_dropped_total yes": 200, "sampled_replicas_dropped_total no": 52,
+		"sampled_intents_total yes": 300, "sampled_intents_total no": 53, "node_info v": 1,
+	}
+	families, err := Registry(n, Config{Run: "r", Policy: "p", Version: "v"}).Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		short, own := strings.CutPrefix(f.GetName(), "godwit_")
+		if !own || f.GetType() == dto.MetricType_HISTOGRAM {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			name := short
+			labels := m.GetLabel()
+			for _, at := range []string{"place", "by", "cause", "peer", "record", "copy", "for", "used", "table", "version"} {
+				for _, l := range labels {
+					if l.GetName() == at {
+						name += " " + l.GetValue()
+					}
+				}
+			}
+			value, known := want[name]
+			if got := m.GetCounter().GetValue() + m.GetGauge().GetValue(); !known || got != value {
+				t.Errorf("%s is %v, want %v (%v)", name, got, value, known)
+			}
+			delete(want, name)
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("there are no metrics of %v", want)
 	}
 }

@@ -118,8 +118,11 @@ func TestALineThatADiskCutOffIsPassedOver(t *testing.T) {
 	w.Add(sampleAt(3))
 	closed(t, w)
 	r, err := Open(dir)
-	if err != nil || len(r.Nodes[0].Samples) != 2 || r.Bad != 1 {
-		t.Errorf("%d samples, %d bad lines, %v", len(r.Nodes[0].Samples), r.Bad, err)
+	for range 2 {
+		if err != nil || len(r.Nodes[0].Samples) != 2 || r.Bad != 1 {
+			t.Fatalf("%d samples, %d bad lines, %v", len(r.Nodes[0].Samples), r.Bad, err)
+		}
+		_, err = r.Poll() // what was bad is counted once
 	}
 }
 
@@ -277,8 +280,8 @@ func TestEventsAreWrittenAndRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Events) != 5 || !math.IsNaN(float64(r.Events[4].Epoch.Loss)) || !reflect.DeepEqual(r.Events[:4], want) || r.Start().Task != "kge" || r.About.Policy != "adaptive" {
-		t.Errorf("read %+v", r.Events)
+	if r.Bad != 0 || len(r.Events) != 5 || !math.IsNaN(float64(r.Events[4].Epoch.Loss)) || !reflect.DeepEqual(r.Events[:4], want) || r.Start().Task != "kge" || r.About.Policy != "adaptive" {
+		t.Errorf("read %+v, and %d bad lines", r.Events, r.Bad)
 	}
 	if _, err := NewDiary(dir, "r", "adaptive"); err == nil {
 		t.Error("events were written over others")
