@@ -129,9 +129,9 @@ func registered(s *Spec) error {
 
 // joinTimeout is how long nodes wait for each other where loading the data took a
 // while here: the others are about to do the same, perhaps all on one machine, or
-// on slower ones.
+// on slower ones. A time to wait that is as good as for ever stays.
 func joinTimeout(s *Spec, loading time.Duration) time.Duration {
-	return s.Join + time.Duration(max(4, s.Nodes))*loading
+	return max(s.Join, s.Join+time.Duration(max(4, s.Nodes))*loading)
 }
 
 // lead runs the job with the processes that it needs.

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -103,6 +104,9 @@ func TestNodesThatLoadForLongAreWaitedFor(t *testing.T) {
 	}
 	if got, want := joinTimeout(&s, time.Minute), s.Join+8*time.Minute; got != want {
 		t.Errorf("after a minute of loading, nodes wait for %v, want %v", got, want)
+	}
+	if s.Join = math.MaxInt64; joinTimeout(&s, time.Minute) != s.Join {
+		t.Errorf("nodes that are waited for without end are waited for %v", joinTimeout(&s, time.Minute))
 	}
 }
 

@@ -159,10 +159,11 @@ func (p *Pulse) measure(id godwit.NodeID, l *life) {
 
 // overdue reports whether a peer has owed an answer for longer than limit.
 func (p *Pulse) overdue(l *life, limit time.Duration) bool {
+	owed := p.clock - l.since
 	if !l.met {
-		limit += p.begin
+		owed -= p.begin // and not the limit more: with a begin without end that is no number
 	}
-	return l.owes && p.clock-l.since > limit
+	return l.owes && owed > limit
 }
 
 // tell sends a heartbeat where one is due.

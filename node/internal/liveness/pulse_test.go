@@ -1,6 +1,7 @@
 package liveness
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -102,6 +103,18 @@ func TestAPeerThatStartsLateIsNotSuspect(t *testing.T) {
 	p.pass(w, answerTime+2*pulseEvery)
 	if !p.peers[1].suspected {
 		t.Errorf("after %v a peer that never said anything is not suspect", p.clock)
+	}
+}
+
+// Nor is it while the start may take as long as there is.
+func TestAPeerThatMayStartWhenItLikesIsNotSuspect(t *testing.T) {
+	for _, begin := range []time.Duration{math.MaxInt64, math.MaxInt64 - lease} {
+		p, w := pulseOf(0, 2)
+		p.Start(begin)
+		sent(p.links.To(1), 1000)
+		if p.pass(w, 3*lease); p.peers[1].suspected {
+			t.Errorf("after %v a peer is suspect that has %v to start", p.clock, begin)
+		}
 	}
 }
 
