@@ -22,6 +22,7 @@ type Quality struct {
 	// document are estimated from every second word, and the other words are predicted
 	// from them (document completion: Wallach et al., ICML 2009, section 5.1). Documents of counts list equal words one after the
 	// other, so these are dealt evenly to both, which makes the figure a percent or two smaller (see the package comment).
+	// It is NaN if no word was predicted, as none is of a document that has no other.
 	Perplexity float64
 }
 
@@ -46,7 +47,11 @@ func (t *Task) EvaluateOn(ctx context.Context, env *train.Env, name string, set 
 	if err != nil {
 		return Quality{}, err
 	}
-	return Quality{Words: int64(sum[1]), Perplexity: math.Exp(sum[0] / max(sum[1], 1))}, nil
+	q := Quality{Words: int64(sum[1]), Perplexity: math.NaN()}
+	if q.Words > 0 {
+		q.Perplexity = math.Exp(sum[0] / sum[1])
+	}
+	return q, nil
 }
 
 type evaluator struct {

@@ -597,3 +597,33 @@ func TestAnEvaluationCountsEachWordOnce(t *testing.T) {
 		t.Errorf("the document has %v words, and a length of %v, want the 5 that were swept over", sum, ev.s.length)
 	}
 }
+
+// From a document of one word nothing is predicted: where all are such, there is no figure, and none that looks like the best.
+func TestDocumentsOfOneWordHavePerplexityNone(t *testing.T) {
+	held := &bagofwords.Set{Names: []string{"a", "b"}, Words: []int32{0, 1, 0}, Starts: []int{0, 1, 2, 3}}
+	docs := &bagofwords.Set{Names: held.Names, Words: []int32{0, 1, 1, 0}, Starts: []int{0, 2, 4}}
+	cfg := DefaultConfig()
+	cfg.Topics = 2
+	for _, c := range []struct {
+		held *bagofwords.Set
+		none bool
+	}{{held, true}, {docs, false}} {
+		task, err := New(cfg, docs, c.held)
+		if err != nil {
+			t.Fatal(err)
+		}
+		onNodes(t, served(t, task, 2, 1), 2, func(env *train.Env) error {
+			ev, err := task.Evaluate(t.Context(), env, 1)
+			if err != nil {
+				return err
+			}
+			if got := ev.Metrics[0].Value; math.IsNaN(got) != c.none {
+				t.Errorf("the perplexity is %v", got)
+			}
+			if told := len(ev.Warnings) == 1 && strings.Contains(ev.Warnings[0], "two words"); told != c.none {
+				t.Errorf("the warnings are %q", ev.Warnings)
+			}
+			return nil
+		})
+	}
+}

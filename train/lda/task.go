@@ -157,6 +157,9 @@ func (t *Task) Evaluate(ctx context.Context, env *train.Env, epoch int) (train.E
 		return train.Evaluation{}, err
 	}
 	ev := train.Evaluation{LowerIsBetter: true, Metrics: []train.Metric{{Name: "perplexity", Split: split, Value: q.Perplexity}}}
+	if q.Words == 0 {
+		ev.Warnings = append(ev.Warnings, "no document to evaluate by has two words, one to predict from the other, so there is no perplexity: give more text, or make longer documents (--length)")
+	}
 	switch err := t.Check(ctx, env, fmt.Sprintf("after epoch %d", epoch)); {
 	case errors.Is(err, ErrCounts):
 		ev.Warnings = append(ev.Warnings, err.Error())
