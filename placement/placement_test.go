@@ -136,3 +136,24 @@ func TestWhichPoliciesMakeReplicas(t *testing.T) {
 		}
 	}
 }
+
+// plain is a policy that knows nothing of what some policies do beside deciding.
+type plain struct{ Policy }
+
+func TestWhatAPolicyDoesNotSayItDoesNotDo(t *testing.T) {
+	for name, want := range map[string]struct{ ahead, learns, reads bool }{
+		"static": {}, "static(ahead=1)": {ahead: true}, "adaptive": {ahead: true, learns: true}, "stale": {reads: true}, "replicate": {},
+	} {
+		p, err := ByName(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, reads := OnRead(p)
+		if got := (struct{ ahead, learns, reads bool }{FetchesAhead(p), Learns(p), reads}); got != want {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
+		}
+		if keep, reads := OnRead(plain{p}); FetchesAhead(plain{p}) || Learns(plain{p}) || reads || keep != 0 {
+			t.Errorf("%s, but for what it decides: it fetches ahead, learns, or asks for what it reads", name)
+		}
+	}
+}

@@ -430,6 +430,9 @@ func TestARecordWithForeignFieldsFailsItsCheck(t *testing.T) {
 	if err := (&Record{Kind: kinds}).Check(); err == nil {
 		t.Error("a record of an unknown kind passed")
 	}
+	if err := (&Record{Kind: Push, Key: 5, Op: 1, Vals: []float32{1}, Coding: 99}).Check(); err == nil || !strings.Contains(err.Error(), "coding 0x63") {
+		t.Errorf("a coding that does not exist: %v", err)
+	}
 	err := (&Record{Kind: Ack, Key: 5, Epoch: 1}).Check()
 	if err == nil || !strings.Contains(err.Error(), "ack record of key 5 has Epoch set") {
 		t.Errorf("error %v does not name kind, key and field", err)
@@ -650,6 +653,20 @@ func TestAFrameOfTooManyRecordsIsRefused(t *testing.T) {
 		}
 		if tooMany := runs*math.MaxUint16 > maxRecords; (err != nil) != tooMany || n > maxRecords {
 			t.Errorf("of a frame of %d records %d are read, error %v", runs*math.MaxUint16, n, err)
+		}
+	}
+}
+
+// A frame of a header alone says what it is of, and less than that says nothing.
+func TestAHeaderSaysWhatAFrameIs(t *testing.T) {
+	frame := encode(1, nil)[:HeaderLen]
+	if !IsData(frame) || Asks(frame) || Answers(frame) {
+		t.Errorf("a frame of records is one: %v, asks: %v, answers: %v", IsData(frame), Asks(frame), Answers(frame))
+	}
+	for kind, is := range map[byte]func([]byte) bool{typeData: IsData, typeWant: Asks, typeList: Answers} {
+		frame[6] = kind
+		if !is(frame) || is(frame[:HeaderLen-1]) {
+			t.Errorf("type %d: %v, and %v where it is cut off", kind, is(frame), is(frame[:HeaderLen-1]))
 		}
 	}
 }
