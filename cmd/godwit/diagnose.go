@@ -30,7 +30,7 @@ looked at (NAME-restartN). The first line has the run's name.
 
 With --json, stdout has one object: "run", "policy", "findings", each with "ill", "loss" (share of
 the workers' time), "node", "peer", "keys", "text", "advice" and "figures", and "damaged", how many
-lines of samples could not be read.
+lines of samples and events could not be read.
 
 Exit codes:
   0    no ill was found: the run is well, or no node has told yet how it trains
@@ -144,7 +144,7 @@ func writeFindings(w io.Writer, r *record.Run, in *diagnose.Input, found []diagn
 		b.WriteString("The processors of its machines are taken, by other programs or by more nodes than there are processors, so it is not known why workers wait.\n")
 	}
 	if r.Bad > 0 {
-		fmt.Fprintf(&b, "Damaged lines of samples, which were passed over: %d. What they tell is missing above.\n", r.Bad)
+		fmt.Fprintf(&b, "Damaged lines of samples or events, which were passed over: %d. What they tell is missing above.\n", r.Bad)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -99,7 +99,7 @@ func (r *Run) PollSome(most int) (more bool, err error) {
 		return false, err
 	}
 	n := len(r.Events)
-	_, err = r.events.lines(math.MaxInt, r.event)
+	err = r.pollEvents()
 	more = len(r.Events) > n
 	for i, node := range r.Nodes {
 		if node == nil {
@@ -227,6 +227,14 @@ func (n *Node) thin() {
 		}
 		n.Samples = append(few, n.Samples[half:]...)
 	}
+}
+
+// pollEvents reads on in the events.
+func (r *Run) pollEvents() error {
+	_, err := r.events.lines(math.MaxInt, r.event)
+	r.Bad += r.events.bad
+	r.events.bad = 0
+	return err
 }
 
 func (r *Run) event(line []byte) bool {

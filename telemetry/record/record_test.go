@@ -286,6 +286,22 @@ func TestEventsAreWrittenAndRead(t *testing.T) {
 	if _, err := NewDiary(dir, "r", "adaptive"); err == nil {
 		t.Error("events were written over others")
 	}
+	f, err := os.OpenFile(filepath.Join(dir, eventsName), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteString("{\"time\":torn\n"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // what was bad is counted once
+		if _, err := r.Poll(); err != nil || r.Bad != 1 || len(r.Events) != 5 {
+			t.Errorf("%d events, %d bad lines, %v", len(r.Events), r.Bad, err)
+		}
+	}
+	if r, err := Outline(dir); err != nil || r.Bad != 1 || len(r.Events) != 5 {
+		t.Errorf("the outline has %d events, %d bad lines, %v", len(r.Events), r.Bad, err)
+	}
 }
 
 // A diary whose disk hangs takes what it has room for, and counts the rest.

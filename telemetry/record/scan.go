@@ -3,7 +3,6 @@ package record
 import (
 	"bytes"
 	"encoding/json"
-	"math"
 	"os"
 
 	"github.com/godwit-ps/godwit"
@@ -44,7 +43,7 @@ func Outline(dir string) (*Run, error) {
 	if err := r.discover(); err != nil {
 		return nil, err
 	}
-	if _, err := r.events.lines(math.MaxInt, r.event); err != nil {
+	if err := r.pollEvents(); err != nil {
 		return nil, err
 	}
 	return r, r.empty()
