@@ -639,3 +639,12 @@ func TestStepsAreTheWholeStream(t *testing.T) {
 		t.Errorf("%d items are counted, in chunks of %d steps at the most", next, most)
 	}
 }
+
+func TestExponentsOfAStreamHaveBounds(t *testing.T) {
+	for x, ok := range map[float64]bool{-0.01: false, 0: true, 3: true, 3.01: false, math.Inf(1): false, math.Inf(-1): false} {
+		s := DefaultSpec()
+		if s.Exponent = x; (s.Check() == nil) != ok {
+			t.Errorf("an exponent of %v: %v", x, s.Check())
+		}
+	}
+}

@@ -455,3 +455,25 @@ func TestExportedFilesHoldTheVectors(t *testing.T) {
 		t.Errorf("a failed export leaves %v, %v", left, err)
 	}
 }
+
+// Questions come first, in sum and then by their kinds where there are both; the loss follows where something was held out.
+func TestMetricsAreOfWhatWasEvaluated(t *testing.T) {
+	sections := []wordvec.SectionScore{{Name: "capital", Right: 1, Known: 4, Asked: 9}, {Name: "gram1", Syntactic: true, Right: 3, Known: 4, Asked: 4}}
+	for _, c := range []struct {
+		q    Quality
+		want string
+	}{
+		{Quality{Score: wordvec.Score{Sections: sections}, Loss: 7}, "analogies=0.5 syntactic=0.75 semantic=0.25"},
+		{Quality{Score: wordvec.Score{Sections: sections[:1]}, Loss: 7, Pairs: 1}, "analogies=0.25 held-out loss=7"},
+		{Quality{Loss: 7, Pairs: 1}, "held-out loss=7"},
+		{Quality{Score: wordvec.Score{Sections: []wordvec.SectionScore{{Asked: 3}}}}, "held-out loss=NaN"},
+	} {
+		var got []string
+		for _, m := range c.q.Metrics() {
+			got = append(got, fmt.Sprintf("%s=%v", m.Name, m.Value))
+		}
+		if text := strings.Join(got, " "); text != c.want {
+			t.Errorf("the metrics are %s, want %s", text, c.want)
+		}
+	}
+}
