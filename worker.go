@@ -130,7 +130,8 @@ type Worker interface {
 
 	// WaitSync returns when every update made at this node before the call has
 	// reached its owner, and every replica at this node shows what its owner
-	// had when the call was made. It says nothing about intents: the server
+	// had when the call was made, to the rounding of float32: updates of a row may have
+	// been added in another order there. It says nothing about intents: the server
 	// acts on them independently.
 	WaitSync(ctx context.Context) error
 	// SyncAll makes all that all workers pushed before visible to all of them. Every worker of every node calls it, and it returns when
