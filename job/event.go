@@ -115,7 +115,7 @@ type Failed struct {
 	Items int64 `json:"items"`
 }
 
-// A Restart says that a run goes on with a node less.
+// A Restart says that a run goes on by itself, with a node less if one was lost.
 type Restart struct {
 	Attempt int    `json:"attempt"`        // 1, 2, …
 	Of      int    `json:"of"`             // how many there may be

@@ -31,11 +31,13 @@ type printer struct {
 	again    string                 // the command that trains, by which a run is gone on with, too
 	curves   curves                 // learning curves in files
 
-	written bool            // the terminal shows a line that the next one replaces
-	epoch   int             // the last that ended
-	last    *job.Checkpoint // that was written; nil: none was
-	since   time.Time       // when an early end was asked for
-	failed  *job.Failed     // how training ended; nil: by no error
+	written bool             // the terminal shows a line that the next one replaces
+	epoch   int              // the last that ended
+	last    *job.Checkpoint  // that was written; nil: none was
+	since   time.Time        // when an early end was asked for
+	begun   bool             // training has, since the run was begun or begun again
+	items   map[string]int64 // of the data, trained before each checkpoint that was written, by its place
+	failed  *job.Failed      // how training ended; nil: by no error
 	unit    string
 }
 
@@ -79,12 +81,17 @@ func (p *printer) tick() time.Duration {
 func (p *printer) event(e job.Event) {
 	switch {
 	case e.Start != nil:
+		p.begun = true
 		logAs(e.Run, int(e.Start.Self))
 	case e.Checkpoint != nil && e.Checkpoint.Error == "":
 		p.last = e.Checkpoint
+		if p.items == nil {
+			p.items = map[string]int64{}
+		}
+		p.items[p.last.Place] = p.last.Items
 	case e.Stopping != "":
 		p.since = e.Time
-	case e.Failed != nil:
+	case e.Failed != nil && p.begun:
 		p.failed = e.Failed
 	}
 	if p.json != nil {

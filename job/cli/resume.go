@@ -128,18 +128,32 @@ func (t *training) take(spec job.Spec) error {
 	return nil
 }
 
-// do runs the job. If a node is lost, and there are checkpoints, it goes on from the last one with a node less.
+// do runs the job. If a node is lost, and there are checkpoints, it goes on from the last one with a node less. If it could not begin again from that
+// because it is damaged, it goes on from the one before.
 func (c *cluster) do(ctx context.Context, spec job.Spec, p *printer) (*job.Result, error) {
-	name := c.run
+	return c.again(ctx, spec, p, c.once)
+}
+
+// again is [cluster.do], whose parts once runs.
+func (c *cluster) again(ctx context.Context, spec job.Spec, p *printer, once func(context.Context, job.Spec, *printer) (*job.Result, error)) (*job.Result, error) {
+	name, suspect := c.run, ""
 	for n := 1; ; n++ {
-		r, err := c.once(ctx, spec, p)
+		p.begun = false
+		r, err := once(ctx, spec, p)
 		place := c.place(&spec)
 		c.tell(p, spec.Nodes, err)
-		if !errors.Is(err, godwit.ErrPeerLost) || place == "" || c.await || n > c.restarts || ctx.Err() != nil {
+		lost := errors.Is(err, godwit.ErrPeerLost)
+		vain := n > 1 && err != nil && !p.begun && !errors.Is(err, job.ErrInterrupted)
+		if !lost && !vain || place == "" || c.await || n > c.restarts || ctx.Err() != nil {
 			return r, err
 		}
-		from, rerr := job.Resumed(ctx, place)
+		if vain {
+			suspect = spec.Resume
+		}
+		from, rerr := lastWhole(ctx, place, suspect, p.warn)
 		switch {
+		case !lost && (rerr != nil || from.Resume == spec.Resume): // it was not for the checkpoint, or there is no other
+			return r, err
 		case errors.Is(rerr, checkpoint.ErrNone) && spec.Checkpoint == "":
 			return r, err
 		case errors.Is(rerr, checkpoint.ErrNone):
@@ -148,10 +162,49 @@ func (c *cluster) do(ctx context.Context, spec job.Spec, p *printer) (*job.Resul
 		default:
 			spec.Resume, spec.InitFrom, spec.Untrained = from.Resume, "", false
 		}
-		spec.Nodes--
+		if lost {
+			spec.Nodes--
+		}
 		c.run = trace.Restarted(name, n)
 		p.restart(c.run, n, c.restarts, &spec, err)
 	}
+}
+
+// lastWhole returns the specification to go on with from the last checkpoint at a place. If that cannot be opened, or is the suspect one and
+// not whole, it is from the last whole one before it, with a warning.
+func lastWhole(ctx context.Context, place, suspect string, warn func(format string, args ...any)) (job.Spec, error) {
+	from, err := job.Resumed(ctx, place)
+	if err == nil && from.Resume == suspect {
+		err = verify(ctx, suspect)
+	}
+	if err == nil || errors.Is(err, checkpoint.ErrNone) {
+		return from, err
+	}
+	s, serr := checkpoint.OpenStore(ctx, place)
+	if serr != nil {
+		return job.Spec{}, err
+	}
+	numbers, serr := checkpoint.Numbers(ctx, s)
+	if serr != nil {
+		return job.Spec{}, err
+	}
+	for i := len(numbers) - 2; i >= 0 && ctx.Err() == nil; i-- {
+		before, berr := job.Resumed(ctx, fmt.Sprintf("%s#%d", place, numbers[i]))
+		if berr == nil && verify(ctx, before.Resume) == nil {
+			warn("the last checkpoint %s#%d cannot be used, and the run goes on from %s, which is whole: %v", place, numbers[len(numbers)-1], before.Resume, err)
+			return before, nil
+		}
+	}
+	return job.Spec{}, err
+}
+
+// verify reads all of a checkpoint.
+func verify(ctx context.Context, place string) error {
+	c, err := checkpoint.OpenPlace(ctx, place)
+	if err == nil {
+		_, err = c.Verify(ctx)
+	}
+	return err
 }
 
 // tell says how a run can be gone on with that ended because of a node of another machine, or of the coordinator.
@@ -187,8 +240,8 @@ func (p *printer) restart(run string, n, of int, s *job.Spec, cause error) {
 	}
 	if p.failed != nil {
 		r.Again = p.failed.Items
-		if p.last != nil && s.Resume != "" {
-			r.Again = max(0, r.Again-p.last.Items)
+		if s.Resume != "" {
+			r.Again = max(0, r.Again-p.items[s.Resume])
 		}
 	}
 	p.event(job.Event{Run: run, Policy: s.Policy, Time: time.Now(), Restart: r})
