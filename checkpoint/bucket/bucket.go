@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"net/url"
 	"strings"
 
@@ -113,15 +114,15 @@ func (s *store) Create(ctx context.Context, name string, write func(w io.Writer)
 		whole = err == nil
 		return err
 	})
-	if whole && errors.Is(err, fs.ErrExist) && s.has(ctx, name, mine.Sum(nil)) {
-		return nil // the answer was lost when it was made, and the client has asked again
+	if whole && err != nil && s.has(ctx, name, mine.Sum(nil)) {
+		return nil // only the answer was lost, or was an error, when it was made
 	}
 	return err
 }
 
 // has reports whether an object is there with a SHA-256. If it cannot be read, it is not.
 func (s *store) has(ctx context.Context, name string, sum []byte) bool {
-	r, err := s.b.NewReader(ctx, s.folder+name, nil)
+	r, err := s.Read(ctx, name, 0, math.MaxInt64)
 	if err != nil {
 		return false
 	}

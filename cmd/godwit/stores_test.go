@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -222,9 +223,34 @@ func TestUploadsThatNobodyCompletesAreAborted(t *testing.T) {
 	}
 }
 
+// A store may answer with an error that the client does not try again, though it has made the object. The object is read then, and the
+// client of the store writes nothing of that to stderr.
+func TestAnErrorAboutAnObjectThatWasMadeIsNone(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer func(f *os.File) { os.Stderr = f }(os.Stderr)
+	os.Stderr = w
+	s, err := checkpoint.OpenStore(t.Context(), loseAnswers(t, s3Server(t, nil), http.StatusForbidden, func(string) bool { return true }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store(t.Context(), s, 1, 10); err != nil {
+		t.Error(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if said, err := io.ReadAll(r); err != nil || len(said) > 0 {
+		t.Errorf("stderr has %q, %v", said, err)
+	}
+}
+
 // loseAnswers passes requests on to a server of S3, which it has create each object once. It loses the first answer about each
-// object that is created and for which lose is true.
-func loseAnswers(t *testing.T, place string, lose func(key string) bool) string {
+// object that is created and for which lose is true: the client gets an error of the status instead.
+func loseAnswers(t *testing.T, place string, status int, lose func(key string) bool) string {
 	t.Helper()
 	u, err := url.Parse(place)
 	if err != nil {
@@ -238,6 +264,14 @@ func loseAnswers(t *testing.T, place string, lose func(key string) bool) string 
 	var mu sync.Mutex
 	there := map[string]bool{}
 	s3 := httputil.NewSingleHostReverseProxy(to)
+	s3.ModifyResponse = func(r *http.Response) error { // as of a server that keeps no checksums
+		for name := range r.Header {
+			if strings.HasPrefix(name, "X-Amz-Checksum-") {
+				r.Header.Del(name)
+			}
+		}
+		return nil
+	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		again := there[r.URL.Path]
@@ -249,7 +283,7 @@ func loseAnswers(t *testing.T, place string, lose func(key string) bool) string 
 			fmt.Fprint(w, "<Error><Code>PreconditionFailed</Code></Error>")
 		case create && lose(r.URL.Path):
 			s3.ServeHTTP(httptest.NewRecorder(), r)
-			w.WriteHeader(http.StatusInternalServerError)
+			w.WriteHeader(status)
 		default:
 			s3.ServeHTTP(w, r)
 		}
@@ -262,7 +296,7 @@ func loseAnswers(t *testing.T, place string, lose func(key string) bool) string 
 
 // When the answer to a request is lost, the client asks again, and is told that the object is there.
 func TestALostAnswerIsNotTakenForAnotherRun(t *testing.T) {
-	place := loseAnswers(t, s3Server(t, nil), func(key string) bool {
+	place := loseAnswers(t, s3Server(t, nil), http.StatusInternalServerError, func(key string) bool {
 		return strings.HasSuffix(key, "lock-1") || strings.HasSuffix(key, ".jsonl")
 	})
 	s, err := checkpoint.OpenStore(t.Context(), place)
