@@ -755,3 +755,26 @@ func decodeSegment(b []byte) (h Header, events []Event, err error) {
 	}
 	return h, events, nil
 }
+
+// Whoever adds to a plain trace waits for it to be written: nothing is lost, and nothing is told to be.
+func TestAPlainTraceLosesNothing(t *testing.T) {
+	dir := t.TempDir()
+	w, err := Create(Config{Dir: dir, Header: Header{Run: "r", Nodes: 1, Start: 1e18, Tables: []Table{{Name: "t", Rows: 10}}}, Plain: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2*maxPending + 5 {
+		w.Add(Event{Time: int64(i) * micro, Key: 1, Kind: Accessed, N: 1})
+	}
+	if err := w.Close(); err != nil || w.Dropped() != 0 {
+		t.Errorf("%d events were dropped, %v", w.Dropped(), err)
+	}
+	r, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := r.Life(1)
+	if err != nil || len(l.Lost) != 0 || len(l.Events) != 2*maxPending+5 {
+		t.Errorf("%d events, lost %v, %v", len(l.Events), l.Lost, err)
+	}
+}

@@ -143,19 +143,18 @@ func (w *Writer) Add(e Event) {
 		w.thin(e.records())
 	}
 	full := len(w.pending.of) >= maxPending && (len(w.pending.of) >= 2*maxPending || !e.Kind.moves())
-	if full {
+	switch {
+	case !full:
+		w.pending.add(&e)
+	case !w.cfg.Plain:
 		w.lost++
 		w.dropped++
-	} else {
-		w.pending.add(&e)
 	}
 	w.mu.Unlock()
-	if w.cfg.Plain && full {
+	if full && w.cfg.Plain {
 		w.flush(true)
 		w.mu.Lock()
 		w.pending.add(&e)
-		w.lost--
-		w.dropped--
 		w.mu.Unlock()
 	}
 }
