@@ -316,7 +316,7 @@ func TestADiaryNeverWaits(t *testing.T) {
 	}
 }
 
-func TestASampleIsTakenEachSecondAndAtTheEnd(t *testing.T) {
+func TestASampleIsTakenAtOnceEachSecondAndAtTheEnd(t *testing.T) {
 	dir := t.TempDir()
 	var taken atomic.Int64
 	w, err := Create(Config{Dir: dir, Header: Header{Node: 1, Nodes: 2, Workers: 1}, Take: func() Sample { return sampleAt(int(taken.Add(1))) }})
@@ -325,7 +325,7 @@ func TestASampleIsTakenEachSecondAndAtTheEnd(t *testing.T) {
 	}
 	closed(t, w)
 	r, err := Open(dir)
-	if err != nil || len(r.Nodes[1].Samples) != int(taken.Load()) || taken.Load() == 0 {
+	if err != nil || len(r.Nodes[1].Samples) != int(taken.Load()) || taken.Load() < 2 {
 		t.Errorf("%d samples were taken, %v", taken.Load(), err)
 	}
 }

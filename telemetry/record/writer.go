@@ -18,7 +18,7 @@ import (
 type Config struct {
 	Dir    string // folder of the run; each node has one within it
 	Header Header // of all files; Format, Version and Segment are the writer's
-	// Take takes a sample, once a second. If it is nil, samples are added by [Writer.Add].
+	// Take takes a sample, at once and then once a second. If it is nil, samples are added by [Writer.Add].
 	Take func() Sample
 }
 
@@ -67,9 +67,10 @@ func segmentPath(dir string, n godwit.NodeID, segment int) string {
 	return filepath.Join(trace.NodeDir(dir, n), fmt.Sprintf("%06d.samples", segment))
 }
 
-// run takes samples until it is stopped, and a last one then.
+// run takes samples until it is stopped, the first one at once, so that all that a node does is between two, and a last one at the end.
 func (w *Writer) run() {
 	defer close(w.done)
+	w.Add(w.cfg.Take())
 	t := time.NewTicker(every)
 	defer t.Stop()
 	for {
