@@ -44,7 +44,7 @@ Exit codes:
 			if err != nil {
 				return cli.Failed(err)
 			}
-			p := &reading{to: cmd.ErrOrStderr(), terminal: cli.IsTerminal(cmd.ErrOrStderr()), next: time.Now().Add(silent)}
+			p := &reading{to: cmd.ErrOrStderr(), terminal: cli.Rewrites(cmd.ErrOrStderr()), next: time.Now().Add(silent)}
 			for i := range r.Nodes {
 				p.all += r.Bytes(ps.NodeID(i))
 			}

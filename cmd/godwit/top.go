@@ -39,7 +39,7 @@ as an object.`,
 			switch {
 			case asJSON:
 				err = json.NewEncoder(out).Encode(lookAt(r))
-			case once || !cli.IsTerminal(out) || os.Getenv("TERM") == "dumb": // which has nothing but lines
+			case once || !cli.Rewrites(out):
 				_, err = io.WriteString(out, lookAt(r).String())
 			default:
 				err = watch(cmd.Context(), r, os.Stdin, out)

@@ -24,7 +24,8 @@ import (
 type printer struct {
 	people   io.Writer // nil: nothing for people
 	quiet    bool      // people hear of warnings only
-	terminal bool      // a line may be written over
+	terminal bool      // people look at what is written
+	rewrites bool      // … and a line may be written over
 	json     *json.Encoder
 	unread   error                  // why JSON could not be written
 	join     func(job.Event) string // the command by which a node joins
@@ -47,6 +48,7 @@ func newPrinter(quiet, asJSON bool) *printer {
 		p.json = json.NewEncoder(os.Stdout)
 	}
 	p.terminal = !quiet && IsTerminal(os.Stderr) && logger.Load() == nil
+	p.rewrites = p.terminal && Rewrites(os.Stderr)
 	return p
 }
 
@@ -64,13 +66,16 @@ func IsTerminal(w io.Writer) bool {
 	return err != nil || !os.SameFile(info, null)
 }
 
+// Rewrites reports whether a line of what is written can be written anew: it goes to a terminal that knows more than lines.
+func Rewrites(w io.Writer) bool { return IsTerminal(w) && os.Getenv("TERM") != "dumb" }
+
 // jsonTick is how often a program hears of a tick. A line takes about a kilobyte.
 const jsonTick = 10 * time.Second
 
 // tick is how often a terminal's line is written anew, and programs hear of a tick.
 func (p *printer) tick() time.Duration {
 	switch {
-	case p.terminal:
+	case p.rewrites:
 		return time.Second
 	case p.json != nil:
 		return jsonTick
@@ -122,7 +127,7 @@ func (p *printer) show(e job.Event) {
 		waiting("waiting for %s run\n\n  %s\n", who, p.join(e))
 	case e.Start != nil:
 		p.start(e)
-	case e.Tick != nil && p.terminal:
+	case e.Tick != nil && p.rewrites:
 		p.tickLine(e.Tick)
 	case e.Epoch != nil:
 		p.epoch = e.Epoch.Epoch

@@ -103,6 +103,28 @@ func TestNobodyLooksAtWhatIsThrownAway(t *testing.T) {
 	}
 }
 
+// A terminal that has nothing but lines gets no commands.
+func TestALineIsWrittenAnewWhereTheTerminalCan(t *testing.T) {
+	device, err := os.Open("/dev/zero") // a character device, as a terminal is
+	if err != nil {
+		t.Skip(err)
+	}
+	defer device.Close()
+	for term, want := range map[string]bool{"xterm": true, "": true, "dumb": false} {
+		t.Setenv("TERM", term)
+		if got := Rewrites(device); got != want {
+			t.Errorf("TERM=%q: %v, want %v", term, got, want)
+		}
+		err := os.Stderr
+		os.Stderr = device
+		tick := newPrinter(false, false).tick()
+		os.Stderr = err
+		if got := tick > 0; got != want {
+			t.Errorf("TERM=%q: ticks every %v", term, tick)
+		}
+	}
+}
+
 func TestWhoIsWaitedForIsCounted(t *testing.T) {
 	for nodes, want := range map[int]string{1: "one more node; on its machine run", 2: "2 more nodes; on each of their machines run"} {
 		var b bytes.Buffer
