@@ -17,15 +17,15 @@ var pictures = map[string]struct{ title, text string }{
 		"use at once move back and forth: sort by moves, and open the life of the first one. Workers wait while a key is on its way."},
 	"nonuniform": {"Hot keys are everywhere, the others move", "Keys that are accessed much more often than the mean are replicated at all nodes from the start; all others relocate. Sort by heat: the hottest rows have replicas and " +
 		"keep their colour, the rows below change it. The line between the two was drawn before training."},
-	"adaptive-move-only": {"Keys move as intents say, and are never replicated", "The moves of adapm without its replicas. A key that several nodes want at once has one owner still, and the others wait for it: sort by moves, and look for rows that change their colour " +
+	"adaptive-move-only": {"Keys move as intents say, and are never replicated", "A key moves to whoever wants it. A key that several nodes want at once has one owner still, and the others wait for it: sort by moves, and look for rows that change their colour " +
 		"all the time."},
-	"adaptive-replicate-only": {"Keys are replicated as intents say, and never move", "The replicas of adapm without its moves. Rows keep the colour of their homes, and replicas come and go with intents. A key that one other node uses alone " +
+	"adaptive-replicate-only": {"Keys are replicated as intents say, and never move", "Rows keep the colour of their homes, and replicas come and go with intents. A key that one other node uses alone " +
 		"costs a replica and its refreshes, where a move would be free."},
 	"stale": {"Whoever reads a key keeps a copy for a while", "A cache with bounded staleness. Keys stay at their homes; replicas come with reads, and go when they were not read for some clocks. In the life of a key the lanes of replicas " +
 		"follow the accesses, never precede them: the first read after a pause waits."},
 	"adapm": {"Each key moves or is replicated as it is used", "The intents of workers decide, key by key and moment by moment. A key that one node wants moves there, a key that several want is replicated while they want it. In the affinity view " +
 		"rare keys move and hot ones have replicas, and nobody set a threshold. In the life of a key the lanes of intents precede moves and replicas: they are there when the access comes."},
-	"adaptive": {"As adapm, and by cost", "What a node uses once, and not again before an exchange of messages would be over, is fetched ahead instead; all else moves or is replicated. Keys whose use nobody announces are learned. " +
+	"adaptive": {"What is cheapest for each key", "A key moves to the node that uses it, is replicated where several use it, or is fetched ahead of a single use, whichever costs least. Workers announce what they will use, and where they do not, nodes learn it. " +
 		"Where a message costs little, as between processes of one machine, few keys move, so the picture may be quiet. That is the cheapest picture here, not a fault."},
 }
 
