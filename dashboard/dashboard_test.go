@@ -55,7 +55,7 @@ func write(t *testing.T, dir, run string) {
 			t.Fatal(err)
 		}
 	}
-	if err := trace.WriteNames(dir, 0, slices.Values([]string{"", "", "", hostile})); err != nil {
+	if err := trace.WriteNames(dir, 0, slices.Values([]string{"two of it", "two of it", "", hostile, "/m/0dl"})); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -219,7 +219,7 @@ func TestWhatIsAskedIsChecked(t *testing.T) {
 		"/api/heat?from=9&to=1": 200, "/api/heat?from=-5&to=1e9&offset=1000": 200, "/api/heat?table=none": 200, "/api/heat?cols=1&rows=1": 200,
 		"/api/instant?t=x": 400, "/api/instant?t=-1": 200, "/api/instant?limit=99999999999": 400, "/api/keys?limit=1001": 400, "/api/keys?q=" + strings.Repeat("x", 201): 400,
 		"/api/affinity?keys=1,,2": 400, "/api/affinity?keys=99": 400, "/api/affinity?keys=" + strings.Repeat("1,", 1000) + "1": 400, "/api/key/99": 404, "/api/key/x:1": 404, "/api/key/5": 200,
-		"/api/key/" + url.PathEscape(hostile+":3"): 200, "/api/cluster?cols=1001": 400, "/api/run?run=none": 404, "/api/compare?other=none": 404, "/api/overview?from=0&to=3": 200,
+		"/api/key/" + url.PathEscape(hostile+":3"): 200, "/api/key/" + url.PathEscape(hostile): 200, "/api/key/" + url.PathEscape("/m/0dl"): 200, "/api/key/" + url.PathEscape("two of it"): 404, "/api/cluster?cols=1001": 400, "/api/run?run=none": 404, "/api/compare?other=none": 404, "/api/overview?from=0&to=3": 200,
 		"/api/tour": 200, "/api/none": 404,
 	} {
 		w := b.request("GET", path, nil)

@@ -36,7 +36,7 @@ type lane struct {
 
 // key answers with the life of a key.
 func (s *Server) key(r *request) (any, error) {
-	_, ix, err := s.of(r)
+	run, ix, err := s.of(r)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (s *Server) key(r *request) (any, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	k, err := trace.ParseKey(r.PathValue("key"), state.Header.Tables)
+	k, err := trace.FindKey(run.path, state.Header.Tables, r.PathValue("key"))
 	if err != nil {
 		return nil, missing{strings.TrimPrefix(err.Error(), "trace: ")}
 	}

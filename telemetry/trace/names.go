@@ -102,16 +102,19 @@ func (t *Trace) NamesOf(keys []godwit.Key) (map[godwit.Key]string, error) {
 	return names, nil
 }
 
-// Find reads a key: its number, table:row, or its name, where only one key has that. An error says
+// Find is [FindKey] in the folder of the trace.
+func (t *Trace) Find(text string) (godwit.Key, error) { return FindKey(t.dir, t.Header.Tables, text) }
+
+// FindKey reads a key: its number, table:row, or its name in the folder of a run, where only one key has that. An error says
 // which there are.
-func (t *Trace) Find(text string) (godwit.Key, error) {
-	k, err := ParseKey(text, t.Header.Tables)
+func FindKey(dir string, tables []Table, text string) (godwit.Key, error) {
+	k, err := ParseKey(text, tables)
 	if err == nil {
 		return k, nil
 	}
 	var found []godwit.Key
-	for i, table := range t.Header.Tables {
-		nerr := ReadNames(t.dir, i, func(row uint64, name string) bool {
+	for i, table := range tables {
+		nerr := ReadNames(dir, i, func(row uint64, name string) bool {
 			if name == text && row < table.Rows {
 				found = append(found, table.First+godwit.Key(row))
 			}
@@ -129,7 +132,7 @@ func (t *Trace) Find(text string) (godwit.Key, error) {
 	}
 	var all []string
 	for _, k := range found {
-		all = append(all, NameOf(k, t.Header.Tables))
+		all = append(all, NameOf(k, tables))
 	}
 	return 0, fmt.Errorf("trace: several keys are called %q: give one of %s", text, strings.Join(all, ", "))
 }
