@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -136,6 +137,9 @@ func TestViewsOfARunAndOfItsReplay(t *testing.T) {
 		if err := visit(p, replay.address, filepath.Join(pictures, "replay"), axe, l); err != nil {
 			t.Error(err)
 		}
+		if l.width < 700 {
+			checkTabs(t, p)
+		}
 		if l == looks[0] {
 			checkNames(t, p)
 			checkKeys(t, p)
@@ -199,6 +203,9 @@ func checkNames(t *testing.T, p *page) {
 	}
 	if taken, err := eval[bool](p, `document.title.includes("taken") || document.querySelector("main img") !== null`); err != nil || taken {
 		t.Errorf("a name became part of the page (%v)", err)
+	}
+	if err := show(p, view{"key", "#/key/" + url.PathEscape(nasty), `document.querySelector("h2.key .soft") !== null && document.querySelector("main img") === null`}, ""); err != nil {
+		t.Errorf("open a key by its name: %v", err)
 	}
 }
 
@@ -368,6 +375,18 @@ func checkFigures(t *testing.T, p *page) {
 	const want = "0.69311 0.69312 0.69313"
 	if got, err := eval[string](p, `Promise.all([import("./chart.js"), import("./format.js")]).then(([c, f]) => c.labels([0.69311, 0.69312, 0.69313], f.figure).join(" "))`); err != nil || got != want {
 		t.Errorf("ticks are called %s (%v), want %s", got, err, want)
+	}
+	const times = "0 s 1 s 2 s 3 s 4 s 5 s; 0.04 s 0.06 s; 7.5 s 8.0 s 8.5 s; 60 s 120 s 180 s 240 s; 10:00 20:00 30:00 40:00 50:00 1:00:00; 0 s 20 s 40 s; 0.00 s"
+	if got, err := eval[string](p, `import("./format.js").then((f) => [[0, 5.33, 7], [0.031, 0.071, 3], [7.2, 8.9, 4], [31, 241, 5], [1, 4000, 7], [0, 59, 3], [0, 0, 7]].map((x) => f.ticks(...x).map(([, text]) => text.replace("\u202f", " ")).join(" ")).join("; "))`); err != nil || got != times {
+		t.Errorf("round times are %s (%v), want %s", got, err, times)
+	}
+}
+
+// checkTabs looks at a narrow page: all its views are in sight.
+func checkTabs(t *testing.T, p *page) {
+	t.Helper()
+	if out, err := eval[string](p, `[...document.querySelectorAll("#tabs a")].filter((a) => a.getBoundingClientRect().right > innerWidth || a.getBoundingClientRect().bottom > innerHeight).map((a) => a.textContent).join(", ")`); err != nil || out != "" {
+		t.Errorf("on a narrow page the views %s are out of sight (%v)", out, err)
 	}
 }
 

@@ -1,5 +1,7 @@
 // Makes elements. Texts of users become text nodes, and never markup.
 
+import { ticks } from "./format.js";
+
 /** @typedef {Node | string | number | null | undefined | false} Child */
 
 /**
@@ -122,4 +124,19 @@ export function table(caption, columns, rows) {
     h("table", {}, h("caption", {}, caption),
       h("thead", {}, h("tr", {}, columns.map((c, i) => h("th", { scope: "col", class: cls(i) }, c.replace(/^#/, ""))))),
       h("tbody", {}, rows.map((r) => h("tr", {}, r.map((c, i) => i === 0 ? h("th", { scope: "row" }, c) : h("td", { class: cls(i) }, c)))))));
+}
+
+/**
+ * Writes round times below a picture that is as wide as the axis, where they lie.
+ * @param {HTMLElement} axis
+ * @param {number} from
+ * @param {number} to
+ */
+export function showTimes(axis, from, to) {
+  fill(axis, ticks(from, to, innerWidth < 700 ? 3 : 7).map(([t, text]) => {
+    const at = to > from ? (t - from) / (to - from) : 0;
+    const el = h("span", { class: at < 0.04 ? "first" : at > 0.96 ? "last" : null }, text);
+    el.style.left = `${100 * at}%`;
+    return el;
+  }));
 }

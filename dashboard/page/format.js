@@ -104,6 +104,30 @@ export function moment(t, range) {
 }
 
 /**
+ * Round times within a range, and how each is written.
+ * @param {number} from
+ * @param {number} to
+ * @param {number} most how many there are at the most, about
+ * @returns {[number, string][]}
+ */
+export function ticks(from, to, most) {
+  const least = (to - from) / most;
+  if (!(least > 0)) {
+    return [[from, moment(from, 1)]];
+  }
+  const power = 10 ** Math.floor(Math.log10(least));
+  const steps = least > 5 ? [10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 28800] : [power, 2 * power, 5 * power, 10 * power];
+  const step = steps.find((s) => s >= least * (1 - 1e-9)) ?? 86400 * Math.ceil(least / 86400);
+  const digits = Math.max(0, Math.ceil(-Math.log10(step) - 1e-6));
+  /** @type {[number, string][]} */
+  const list = [];
+  for (let i = Math.ceil(from / step - 1e-9); i * step <= to * (1 + 1e-12); i++) {
+    list.push([i * step, to - from >= 600 ? clock(i * step) : (i * step).toFixed(digits) + thin + "s"]);
+  }
+  return list;
+}
+
+/**
  * The plain word of a figure that is not a share: a loss, a metric.
  * @param {number | null | undefined} x
  */

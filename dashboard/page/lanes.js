@@ -28,6 +28,14 @@ function lanesOf(n) {
   return { holds: true, intents: (n.intent?.length ?? 0) > 0, accesses: (n.accessed?.length ?? 0) > 0, age: (n.age?.length ?? 0) > 1 };
 }
 
+/**
+ * The nodes that had anything to do with a key.
+ * @param {Key} key
+ */
+export function nodesOf(key) {
+  return (key.nodes ?? []).filter((n) => n.owned || n.moves || n.copies || n.refreshes || n.intents || n.asked?.length || n.accesses || n.missed);
+}
+
 /** @param {KeyNode} n */
 function tallOf(n) {
   const has = lanesOf(n);
@@ -39,7 +47,7 @@ function tallOf(n) {
  * @param {Key} key
  */
 export function laneHeight(key) {
-  return ownerTall + 14 + (key.nodes ?? []).reduce((s, n) => s + tallOf(n), 0) + 4;
+  return ownerTall + 14 + nodesOf(key).reduce((s, n) => s + tallOf(n), 0) + 4;
 }
 
 /** Where the lanes begin, as a share of the width. */
@@ -59,7 +67,7 @@ export function drawLanes(ctx, key, range, scale) {
   ctx.fillRect(0, 0, width, ctx.canvas.height / scale);
   const d = new Drawing(ctx, width, range);
   let y = d.owners(key, 4);
-  for (const n of key.nodes ?? []) {
+  for (const n of nodesOf(key)) {
     y = d.node(n, key, y);
   }
   ctx.setTransform(1, 0, 0, 1, 0, 0);

@@ -2,7 +2,7 @@
 // key at an instant. Time is played, sought and followed; both pictures stand in the address.
 
 import { binary, json, Newest } from "../api.js";
-import { card, choice, fill, h, table } from "../dom.js";
+import { card, choice, fill, h, showTimes, table } from "../dom.js";
 import { count, moment, plural } from "../format.js";
 import { Names, rowOf } from "../keys.js";
 import { gridOf, paintHeat, paintInstant } from "../paint.js";
@@ -252,9 +252,7 @@ class Allocation {
     fill(/** @type {Element} */ (this.aboutOver), heat.rows ? `${plural(heat.keys, "key")} from top to bottom (${order})${each}` : "no key is like that");
     const zoomed = ["from", "to", "top", "rows"].some((n) => this.place.with.has(n));
     /** @type {HTMLElement} */ (this.whole).hidden = !zoomed;
-    const range = heat.to - heat.from;
-    const ticks = innerWidth < 700 ? 3 : 7;
-    fill(/** @type {Element} */ (this.axis), Array.from({ length: ticks }, (_, i) => h("span", {}, moment(heat.from + range * i / (ticks - 1), range))));
+    showTimes(/** @type {HTMLElement} */ (this.axis), heat.from, heat.to);
     this.later("heat");
   }
 
@@ -270,7 +268,8 @@ class Allocation {
     for (const owner of instant.owner) {
       owned[owner] = (owned[owner] ?? 0) + 1;
     }
-    const shares = [...owned].map((n, o) => n && o !== none ? `node ${o}: ${count(n)}` : "").filter(Boolean).slice(0, 16).join(" · ");
+    const owners = [...owned].map((n, o) => n && o !== none ? `node ${o}: ${count(n)}` : "").filter(Boolean);
+    const shares = [...owners.slice(0, 16), owners.length > 16 ? `${owners.length - 16} more` : ""].filter(Boolean).join(" · ");
     fill(/** @type {Element} */ (this.aboutAt), `${moment(instant.t, this.end())} — ${shares || "nobody owns a key yet"}`);
     this.later("instant");
   }

@@ -1,10 +1,10 @@
 // One key: in words why it is where it is, and its life as lanes.
 
 import { json, Newest } from "../api.js";
-import { card, fill, h, table } from "../dom.js";
+import { card, fill, h, showTimes, table } from "../dom.js";
 import { count, moment, percent, plural, seconds } from "../format.js";
 import { rowOf } from "../keys.js";
-import { drawLanes, laneHeight, laneStart } from "../lanes.js";
+import { drawLanes, laneHeight, laneStart, nodesOf } from "../lanes.js";
 import { here, link, number, set } from "../place.js";
 import { Picture, Tip } from "../picture.js";
 import { onTheme } from "../theme.js";
@@ -126,7 +126,8 @@ class Life {
     const life = card("Life", "drag to see a part of it", [this.whole], this.picture.el, this.axis, this.read, legend());
     main.append(h("section", { class: "card" }, h("header", {}, this.title, h("div", { class: "tools" }, this.tools)), this.words), life,
       card("Decisions", "and from what, the last first", [], this.decided), card("By node", null, [], this.nodes));
-    this.newest = new Newest((s) => json("api/key/" + encodeURIComponent(place.subject), this.range(), s), (k) => this.show(k), (err) => this.refused(err));
+    this.called = place.subject; // until it is known, of a name, which row that is
+    this.newest = new Newest((s) => json("api/key/" + encodeURIComponent(this.called), this.range(), s), (k) => this.show(k), (err) => this.refused(err));
     this.themed = onTheme(() => this.draw());
     this.newest.want();
   }
@@ -152,6 +153,7 @@ class Life {
     this.app.fine();
     this.key = key;
     const row = rowOf(this.app.run, key.key);
+    this.called = row;
     fill(this.title, key.name ? `${key.name} ` : "", key.name ? h("span", { class: "soft" }, row) : row);
     fill(this.tools, h("a", { href: link("affinity", undefined, { keys: key.key }) }, "Affinity"), h("a", { href: link("allocation", undefined, { q: row }) }, "In the allocation"));
     fill(this.words, h("p", {}, key.why), h("details", { class: "small", open: this.words.querySelector("details")?.open ?? false }, h("summary", {}, "All that is known, as godwit explain writes it"),
@@ -172,7 +174,7 @@ class Life {
   /** @param {Key} key */
   showNodes(key) {
     fill(this.nodes, table("What each node had of it", ["node", "#owned it", "#moves here", "#replicas", "#refreshes", "#intents", "#accesses", "#not at once"],
-      (key.nodes ?? []).map((n) => [h("span", {}, chip(n.id), ` node ${n.id}`), percent(n.owned), count(n.moves), count(n.copies), count(n.refreshes), count(n.intents), count(n.accesses), count(n.missed)])),
+      nodesOf(key).map((n) => [h("span", {}, chip(n.id), ` node ${n.id}`), percent(n.owned), count(n.moves), count(n.copies), count(n.refreshes), count(n.intents), count(n.accesses), count(n.missed)])),
     h("details", { class: "small", open: this.nodes.querySelector("details")?.open ?? false }, h("summary", {}, "Its owners as a table"), table("Owners, the last first", ["epoch", "owner", "from", "for"],
       [...key.reigns ?? []].reverse().slice(0, 200).map((r) => [String(r.epoch), ownerText(r.owner), moment(r.from, this.app.run.to), r.to === null ? "until now" : seconds(r.to - r.from)]))));
   }
@@ -185,9 +187,8 @@ class Life {
     this.whole.hidden = !this.place.with.has("from") && !this.place.with.has("to");
     drawLanes(this.picture.ctx, this.key, { from, to }, this.picture.scale);
     const start = laneStart(this.picture.el.clientWidth);
-    this.axis.style.paddingLeft = `${100 * start}%`;
-    const ticks = innerWidth < 700 ? 3 : 6;
-    fill(this.axis, Array.from({ length: ticks }, (_, i) => h("span", {}, moment(from + (to - from) * i / (ticks - 1), to - from))));
+    this.axis.style.marginLeft = `${100 * start}%`;
+    showTimes(this.axis, from, to);
   }
 
   /**
@@ -283,5 +284,5 @@ class Life {
 }
 
 function legend() {
-  return h("p", { class: "notes" }, "Solid: the node owned the key. Striped: it had a replica, with a tick for each refresh, or each second where there were too many to write. Accesses are in the node's colour; the part at the foot had to ask or wait. Age: of the replica's value when it was refreshed.");
+  return h("p", { class: "notes" }, "Solid: the node owned the key. Striped: it had a replica, with a tick for each refresh, or each second where there were too many to write. Accesses are in the node's colour; the part at the foot had to ask or wait. Age: of the replica's value when it was refreshed. Nodes that had nothing to do with the key are left out.");
 }
