@@ -85,7 +85,7 @@ func (d *Demo) Compare(cmd *cobra.Command, t Task, nodes ...int) ([]*job.Result,
 		return nil, Usage(err)
 	}
 	p := newPrinter(false, false)
-	end, err := d.watching.show(nil, p.listening)
+	end, err := d.watching.show(nil, func(asked, text string) { p.listening(asked, text+"#/allocation") }) // what it is about, at once
 	if err != nil {
 		return nil, Failed(err)
 	}
