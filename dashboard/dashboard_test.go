@@ -800,3 +800,12 @@ func TestAShareOfTheProcessorTimeIsOne(t *testing.T) {
 		t.Errorf("garbage collection took %v of %v", gc, cpu)
 	}
 }
+
+// Of a run that a lost node ended, the overview tells that first, whatever held it up before.
+func TestTheOverviewTellsThatARunFailed(t *testing.T) {
+	r := &run{rec: &record.Run{Events: []record.Event{{Start: &record.Start{}}, {End: &record.End{Error: "node 2: node lost"}}}}}
+	sentence, findings := r.verdict(time.Second)
+	if o, ok := sentence.(object); !ok || o["text"] != "the run failed: node 2: node lost" || o["level"] != "bad" || len(findings) != 1 {
+		t.Errorf("the verdict is %v, of %v", sentence, findings)
+	}
+}

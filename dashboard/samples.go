@@ -289,7 +289,10 @@ func (r *run) verdict(span time.Duration) (sentence any, findings []object) {
 	if live {
 		in = diagnose.Recent(r.rec, max(span, 10*time.Second))
 	}
-	if len(in.Nodes) == 0 {
+	if end := r.rec.End(); end != nil && end.Error != "" { // worse than all that slowed it down
+		findings = append(findings, object{"ill": "failed", "text": "the run failed: " + end.Error, "advice": nil, "share": nil, "figures": object{}, "node": nil, "level": "bad"})
+	}
+	if len(in.Nodes) == 0 && len(findings) == 0 {
 		return object{"text": "no node has told yet how it trains: each does so every second", "level": "note"}, findings
 	}
 	for _, f := range diagnose.Diagnose(in) {
