@@ -380,6 +380,9 @@ func checkFigures(t *testing.T, p *page) {
 	if got, err := eval[string](p, `import("./format.js").then((f) => [[0, 5.33, 7], [0.031, 0.071, 3], [7.2, 8.9, 4], [31, 241, 5], [1, 4000, 7], [0, 59, 3], [0, 0, 7]].map((x) => f.ticks(...x).map(([, text]) => text.replace("\u202f", " ")).join(" ")).join("; "))`); err != nil || got != times {
 		t.Errorf("round times are %s (%v), want %s", got, err, times)
 	}
+	if got, err := eval[string](p, `import("./lanes.js").then((l) => l.nodesOf({nodes: [{id: 0, owned: 0, accesses: 0, asked: []}, {id: 1, owned: 0.5}, {id: 2, owned: 0, asked: [3]}]}).map((n) => n.id).join(" "))`); err != nil || got != "1 2" {
+		t.Errorf("the nodes %s had to do with a key (%v), want 1 2", got, err)
+	}
 }
 
 // checkTabs looks at a narrow page: all its views are in sight.

@@ -55,7 +55,7 @@ let run = null;
 let app = null;
 /** @type {import("./types.js").RunLine[]} */
 let runs = [];
-const keyCount = document.createElement("b");
+const keyCount = h("span");
 let described = 0; // when it was asked what the run is
 let toured = false;
 /** @type {EventSource | null} */
@@ -92,7 +92,7 @@ function showRun() {
     return;
   }
   const words = JSON.stringify([runs.map((r) => [r.name, r.policy]), run.name, run.task, run.policy, run.nodes.length]);
-  keyCount.textContent = count(run.keys);
+  showKeys(run.keys);
   if (runLine.dataset["words"] === words) {
     return; // a list of runs may be open
   }
@@ -100,7 +100,12 @@ function showRun() {
   const pick = runs.length > 1 ? choice("Run", runs.map((r) => [r.name, `${r.name} · ${r.policy}`]), run.name, (name) => set({ run: name, t: null, from: null, to: null })) :
     h("span", {}, "Run ", h("b", {}, run.name));
   fill(runLine, pick, run.task ? h("span", {}, "Task ", h("b", {}, run.task)) : null, h("span", {}, "Policy ", h("b", {}, run.policy)),
-    h("span", {}, h("b", {}, run.nodes.length), run.nodes.length === 1 ? " node" : " nodes"), h("span", {}, keyCount, " traced keys"));
+    h("span", {}, h("b", {}, run.nodes.length), run.nodes.length === 1 ? " node" : " nodes"), keyCount);
+}
+
+/** @param {number} keys */
+function showKeys(keys) {
+  fill(keyCount, h("b", {}, count(keys)), keys === 1 ? " traced key" : " traced keys");
 }
 
 /** @param {import("./types.js").State | null} state */
@@ -268,7 +273,7 @@ function ticked(state) {
     return; // it says nothing of the run
   }
   Object.assign(run, { to: state.to, keys: state.keys, events: state.events, lost: state.lost, thinned: state.thinned, live: state.live });
-  keyCount.textContent = count(state.keys);
+  showKeys(state.keys);
   showStatus(state);
   view?.ticked?.(state);
   if (!introduced(run) && performance.now() - described > 2000) {

@@ -173,8 +173,9 @@ class Life {
 
   /** @param {Key} key */
   showNodes(key) {
-    fill(this.nodes, table("What each node had of it", ["node", "#owned it", "#moves here", "#replicas", "#refreshes", "#intents", "#accesses", "#not at once"],
-      nodesOf(key).map((n) => [h("span", {}, chip(n.id), ` node ${n.id}`), percent(n.owned), count(n.moves), count(n.copies), count(n.refreshes), count(n.intents), count(n.accesses), count(n.missed)])),
+    const nodes = nodesOf(key);
+    fill(this.nodes, nodes.length === 0 ? h("p", { class: "empty" }, "No node had anything to do with it.") : table("What each node had of it", ["node", "#owned it", "#moves here", "#replicas", "#refreshes", "#intents", "#accesses", "#not at once"],
+      nodes.map((n) => [h("span", {}, chip(n.id), ` node ${n.id}`), percent(n.owned), count(n.moves), count(n.copies), count(n.refreshes), count(n.intents), count(n.accesses), count(n.missed)])),
     h("details", { class: "small", open: this.nodes.querySelector("details")?.open ?? false }, h("summary", {}, "Its owners as a table"), table("Owners, the last first", ["epoch", "owner", "from", "for"],
       [...key.reigns ?? []].reverse().slice(0, 200).map((r) => [String(r.epoch), ownerText(r.owner), moment(r.from, this.app.run.to), r.to === null ? "until now" : seconds(r.to - r.from)]))));
   }
