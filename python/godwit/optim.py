@@ -32,6 +32,7 @@ class Optimizer(torch.optim.Optimizer):
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         self._taken: list[tuple[Any, str]] = []  # tables, and their rules before
+        self._needs = [name for name in defaults if name != "maximize"]  # of a state: states of older versions of torch have no maximize
         weights = _weights(params)
         if not weights:
             raise ArgumentError("no rows are given to the optimizer, want godwit.parameters(model) of a model with modules of godwit.nn: model.parameters() has none")
@@ -166,6 +167,9 @@ class Optimizer(torch.optim.Optimizer):
             for name, value in self._torch.items():
                 if not value and group.get(name):
                     raise ArgumentError(f"{type(self).__name__}: the state has {name}={group[name]!r}, which is not supported for rows of a cluster")
+            lacks = [name for name in self._needs if name not in group]
+            if lacks:
+                raise ArgumentError(f"{type(self).__name__}: the state has no {lacks[0]}, so it is that of an optimizer of another kind: load it into one of that kind")
         numbers = [i for group in groups for i in group["params"]]
         rows = state_dict["state"]
         for i, (p, _) in zip(numbers, self._ordered()):

@@ -408,3 +408,14 @@ def test_a_copy_of_a_checkpoint_is_read_by_itself(tmp_path, monkeypatch, again):
         assert other.number == 1 and other.pull("t", [3]).tolist() == [[1]]
         del other
     assert first.pull("t", [3]).tolist() == [[1]]  # what a copy had is its own
+
+
+@pytest.mark.parametrize("name", ["Adagrad", "SparseAdam"])
+def test_a_state_of_another_optimizer_is_refused_and_changes_nothing(name):
+    with godwit.Cluster() as c:
+        other = goptim.SGD(gnn.Embedding(9, 2, cluster=c), lr=0.5)
+        optimizer = getattr(goptim, name)(gnn.Embedding(9, 2, cluster=c), lr=0.1)
+        before = optimizer.state_dict()["param_groups"]
+        with pytest.raises(ValueError, match=f"{name}: the state has no .* of another kind"):
+            optimizer.load_state_dict(other.state_dict())
+        assert optimizer.state_dict()["param_groups"] == before
