@@ -463,7 +463,9 @@ class EmbeddingBag(_Module):
                 at, per_sample_weights = at.view(-1), None if per_sample_weights is None else per_sample_weights.reshape(-1)
         if offsets is not None:
             offsets = offsets.to(torch.int64)
-        if per_sample_weights is not None and per_sample_weights.dtype == self._dtype:
+        if self._dtype is torch.float64:  # bags are added in double precision, as torch's are; those of shorter types in float32
+            rows = rows.double()
+        if per_sample_weights is not None and per_sample_weights.dtype in (self._dtype, torch.float32):
             per_sample_weights = per_sample_weights.to(rows.dtype)
         return F.embedding_bag(
             at,
