@@ -35,15 +35,20 @@ func (d *desk) Intent(keys []godwit.Key, _, _ godwit.Clock) error {
 	return nil
 }
 
-func TestSamplersAreFoundByTheirNumbersAndIds(t *testing.T) {
-	ctx, rows := roomtest.Background(t), uint64(100)
+// drawing returns samplers of a table of so many rows, and its model.
+func drawing(t *testing.T, rows uint64, specs ...sampling.Spec) (*godwit.Model, Samplers) {
+	t.Helper()
 	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: rows, Dim: 1})
 	roomtest.Must(t, err)
-	all, err := New([]sampling.Spec{
-		{Name: "here", Dist: sampling.Uniform(rows), Scheme: sampling.Local{}},
-		{Name: "announced", Dist: sampling.Uniform(rows), Scheme: sampling.Prepared{}},
-	}, m, 1, 1)
+	all, err := New(specs, m, 1, 1)
 	roomtest.Must(t, err)
+	return m, all
+}
+
+func TestSamplersAreFoundByTheirNumbersAndIds(t *testing.T) {
+	ctx, rows := roomtest.Background(t), uint64(100)
+	m, all := drawing(t, rows, sampling.Spec{Name: "here", Dist: sampling.Uniform(rows), Scheme: sampling.Local{}},
+		sampling.Spec{Name: "announced", Dist: sampling.Uniform(rows), Scheme: sampling.Prepared{}})
 	d := &desk{}
 	for i, announced := range []int{0, 10} {
 		id, err := all.Prepare(d, i, 10, 0, 1)
@@ -80,10 +85,7 @@ func TestSamplersAreFoundByTheirNumbersAndIds(t *testing.T) {
 // A program may seed all samples of a step alike: each sampler draws keys of its own, and the same again.
 func TestSamplersWithTheSameSeedsDrawDifferently(t *testing.T) {
 	ctx, rows := roomtest.Background(t), uint64(1<<40)
-	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: rows, Dim: 1})
-	roomtest.Must(t, err)
-	all, err := New([]sampling.Spec{{Name: "heads", Dist: sampling.Uniform(rows)}, {Name: "tails", Dist: sampling.Uniform(rows)}}, m, 1, 1)
-	roomtest.Must(t, err)
+	_, all := drawing(t, rows, sampling.Spec{Name: "heads", Dist: sampling.Uniform(rows)}, sampling.Spec{Name: "tails", Dist: sampling.Uniform(rows)})
 	d := &desk{}
 	drawn := func(i int) []godwit.Key {
 		all.Seed(i, 3, 4)
@@ -105,13 +107,8 @@ func TestSamplersWithTheSameSeedsDrawDifferently(t *testing.T) {
 // A sampler that reuses what the worker pulled by itself hears of that, and others do not; what each did is counted, for all to read.
 func TestWhatWorkersPulledIsReused(t *testing.T) {
 	ctx, rows := roomtest.Background(t), uint64(100)
-	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: rows, Dim: 1})
-	roomtest.Must(t, err)
-	all, err := New([]sampling.Spec{
-		{Name: "reuses", Dist: sampling.Uniform(rows), Scheme: sampling.Repurpose{}},
-		{Name: "does not", Dist: sampling.Uniform(rows), Scheme: sampling.Prepared{}},
-	}, m, 1, 1)
-	roomtest.Must(t, err)
+	_, all := drawing(t, rows, sampling.Spec{Name: "reuses", Dist: sampling.Uniform(rows), Scheme: sampling.Repurpose{}},
+		sampling.Spec{Name: "does not", Dist: sampling.Uniform(rows), Scheme: sampling.Prepared{}})
 	all.Accessed([]godwit.Key{7})
 	for i, s := range all.each {
 		d := &desk{} // where key 7 is
@@ -138,10 +135,7 @@ func TestWhatWorkersPulledIsReused(t *testing.T) {
 
 // What a sampler does before the first pull is counted as well; and a sampler that there is not has no seeds.
 func TestSamplesAreCountedWhenTheyArePrepared(t *testing.T) {
-	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 10, Dim: 1})
-	roomtest.Must(t, err)
-	all, err := New([]sampling.Spec{{Name: "announced", Dist: sampling.Uniform(10), Scheme: sampling.Prepared{}}}, m, 1, 1)
-	roomtest.Must(t, err)
+	m, all := drawing(t, 10, sampling.Spec{Name: "announced", Dist: sampling.Uniform(10), Scheme: sampling.Prepared{}})
 	for _, i := range []int{-1, 1} {
 		all.Seed(i, 1, 2)
 	}
