@@ -464,7 +464,7 @@ func TestTheCheckpointBeforeADamagedOneIsNamed(t *testing.T) {
 	if err != nil || len(objects) != 3 { // a part, a section and the manifest
 		t.Fatalf("%v, %v", objects, err)
 	}
-	before := fmt.Sprintf("may be whole: %s#1)", s)
+	before := "may be whole: take #1 of the same place)"
 	for _, o := range objects {
 		path := filepath.Join(s.dir, o.Name)
 		whole, err := os.ReadFile(path)

@@ -91,7 +91,8 @@ func Open(ctx context.Context, s Store, number uint64) (*Checkpoint, error) {
 // listWithin is how long a store may take to tell what else it has, once a checkpoint could not be read.
 const listWithin = 5 * time.Second
 
-// nameBefore adds to an error of a checkpoint that cannot be read which one is before it, if there is one and the store tells it soon.
+// nameBefore adds to an error of a checkpoint that cannot be read which one is before it, if there is one and the store tells it soon: by its
+// number, because the store's name lacks the options of a URL, and is no place.
 func nameBefore(ctx context.Context, s Store, number uint64, err error) error {
 	ctx, cancel := context.WithTimeout(ctx, listWithin)
 	defer cancel()
@@ -100,7 +101,7 @@ func nameBefore(ctx context.Context, s Store, number uint64, err error) error {
 		return err
 	}
 	if i, _ := slices.BinarySearch(numbers, number); i > 0 {
-		return fmt.Errorf("%w (the one before it may be whole: %s#%d)", err, s, numbers[i-1])
+		return fmt.Errorf("%w (the one before it may be whole: take #%d of the same place)", err, numbers[i-1])
 	}
 	return err
 }
