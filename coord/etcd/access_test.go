@@ -240,6 +240,7 @@ func TestAnErrorAboutTimeSaysWhatIsInTheWay(t *testing.T) {
 	dir := t.TempDir()
 	ca, caKey := certificate(t, dir, "ca", nil, nil)
 	certificate(t, dir, "node", ca, caKey)
+	certificate(t, dir, "late", ca, caKey, -24*time.Hour)
 	stranger, strangerKey := certificate(t, dir, "stranger", nil, nil)
 	certificate(t, dir, "other", stranger, strangerKey)
 	secure, err := startServer(t.Context(), server.Config{TLS: &server.TLSFiles{Cert: filepath.Join(dir, "node.pem"), Key: filepath.Join(dir, "node.key"), CA: filepath.Join(dir, "ca.pem")}})
@@ -273,6 +274,7 @@ func TestAnErrorAboutTimeSaysWhatIsInTheWay(t *testing.T) {
 		"another name":                {secure.Access().Endpoints[0], named, "the name that the certificate of etcd carries"},
 		"no certificate":              {secure.Access().Endpoints[0], trust(ca, ""), "a certificate for clients"},
 		"one of a stranger":           {secure.Access().Endpoints[0], trust(ca, "other"), "a certificate for clients"},
+		"one that has expired":        {secure.Access().Endpoints[0], trust(ca, "late"), "expired certificate: have the certificate of this process made anew"},
 		"in plain where TLS is":       {"127.0.0.1:" + port, nil, "it speaks TLS only"},
 		"by TLS where it is in plain": {strings.TrimPrefix(plain.Access().Endpoints[0], "http://"), trust(ca, "node"), "does not speak TLS"},
 		"where nobody listens":        {nobody, nil, "refused"},
@@ -295,8 +297,8 @@ func TestAnErrorAboutTimeSaysWhatIsInTheWay(t *testing.T) {
 }
 
 // certificate writes name.pem and name.key for loopback, signed by ca, or by
-// itself as an authority.
-func certificate(t *testing.T, dir, name string, ca *x509.Certificate, caKey *ecdsa.PrivateKey) (*x509.Certificate, *ecdsa.PrivateKey) {
+// itself as an authority. It is valid now, or by so much later.
+func certificate(t *testing.T, dir, name string, ca *x509.Certificate, caKey *ecdsa.PrivateKey, later ...time.Duration) (*x509.Certificate, *ecdsa.PrivateKey) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -307,6 +309,9 @@ func certificate(t *testing.T, dir, name string, ca *x509.Certificate, caKey *ec
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	for _, d := range later {
+		c.NotBefore, c.NotAfter = c.NotBefore.Add(d), c.NotAfter.Add(d)
 	}
 	if ca == nil {
 		c.IsCA, c.BasicConstraintsValid = true, true

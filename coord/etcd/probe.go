@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 )
@@ -152,6 +153,9 @@ func isRemote(err error) bool {
 	return errors.As(err, &op) && op.Op == "remote error"
 }
 
+// expired is the alert of who is given a certificate that is not valid yet or any more.
+const expired = tls.AlertError(45)
+
 // advice says what to do about a handshake that failed.
 func advice(err error) string {
 	var authority x509.UnknownAuthorityError
@@ -159,6 +163,8 @@ func advice(err error) string {
 	var invalid x509.CertificateInvalidError
 	var record tls.RecordHeaderError
 	switch {
+	case isRemote(err) && strings.HasSuffix(err.Error(), expired.Error()):
+		return "have the certificate of this process made anew, or set the clocks of both machines right"
 	case isRemote(err):
 		return "give a certificate for clients that the authority of etcd has signed"
 	case errors.As(err, &authority):

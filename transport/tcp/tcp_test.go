@@ -95,7 +95,9 @@ func issue(t *testing.T, c *x509.Certificate, parent *authority) ([]byte, *ecdsa
 		t.Fatal(err)
 	}
 	c.SerialNumber = big.NewInt(time.Now().UnixNano())
-	c.NotBefore, c.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	if c.NotAfter.IsZero() {
+		c.NotBefore, c.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	}
 	signer, by := c, key
 	if parent != nil {
 		signer, by = parent.cert, parent.key
@@ -242,6 +244,12 @@ func TestTLSFilesNameTheFileAtFault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	lateDER, lateKey := issue(t, &x509.Certificate{NotBefore: time.Now().Add(-2 * time.Hour), NotAfter: time.Now().Add(-time.Hour)}, nil)
+	lateKeyDER, err := x509.MarshalPKCS8PrivateKey(lateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	late, lateKeyFile := writePEM(t, "late.pem", "CERTIFICATE", lateDER), writePEM(t, "late.key", "PRIVATE KEY", lateKeyDER)
 	cert, keyFile := writePEM(t, "cert.pem", "CERTIFICATE", der), writePEM(t, "key.pem", "PRIVATE KEY", keyDER)
 	for _, c := range []struct {
 		files TLSFiles
@@ -249,6 +257,7 @@ func TestTLSFilesNameTheFileAtFault(t *testing.T) {
 	}{
 		{TLSFiles{Cert: filepath.Join(dir, "none"), Key: keyFile, CA: cert}, filepath.Join(dir, "none")},
 		{TLSFiles{Cert: cert, Key: empty, CA: cert}, empty},
+		{TLSFiles{Cert: late, Key: lateKeyFile, CA: cert}, late + " is valid from"},
 		{TLSFiles{Cert: cert, Key: keyFile, CA: filepath.Join(dir, "gone")}, filepath.Join(dir, "gone")},
 		{TLSFiles{Cert: cert, Key: keyFile, CA: empty}, empty},
 	} {

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"os"
+	"time"
 )
 
 // TLSFiles name the files (PEM) of a node's certificate and key and of the authority
@@ -32,6 +33,10 @@ func (t *TLSFiles) Config() (*tls.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tcp: load certificate %s with key %s: %w", t.Cert, t.Key, err)
 	}
+	if now := time.Now(); now.Before(cert.Leaf.NotBefore) || now.After(cert.Leaf.NotAfter) { // nobody would accept it, and few say why
+		return nil, fmt.Errorf("tcp: certificate %s is valid from %s to %s, and it is %s by the clock of this machine: have it made anew, or set the clock right",
+			t.Cert, instant(cert.Leaf.NotBefore), instant(cert.Leaf.NotAfter), instant(now))
+	}
 	pem, err := os.ReadFile(t.CA)
 	if err != nil {
 		return nil, fmt.Errorf("tcp: load the authority's certificates: %w", err)
@@ -51,3 +56,6 @@ func (t *TLSFiles) Config() (*tls.Config, error) {
 		DynamicRecordSizingDisabled: true,
 	}, nil
 }
+
+// instant returns a time as people and programs read it.
+func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }
