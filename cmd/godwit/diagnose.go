@@ -28,15 +28,17 @@ memory. What costs most comes first. The run may be under way. RUN is the folder
 --trace if there is one run in it; of one that has gone on by itself with a node less, the last part is
 looked at (NAME-restartN). The first line has the run's name.
 
-With --json, stdout has one object: "run", "policy", "findings", each with "ill", "loss" (share of
-the workers' time), "node", "peer", "keys", "text", "advice" and "figures", and "damaged", how many
-lines of samples and events could not be read.
+A run that failed is not well: why it did stands before what held it up.
+
+With --json, stdout has one object: "run", "policy", "failed", why the run failed, where it did,
+"findings", each with "ill", "loss" (share of the workers' time), "node", "peer", "keys", "text",
+"advice" and "figures", and "damaged", how many lines of samples and events could not be read.
 
 Exit codes:
   0    no ill was found: the run is well, or no node has told yet how it trains
   1    failed
   2    wrong usage
-  4    the run has an ill`,
+  4    the run has an ill, or failed`,
 		Example: "  godwit train kge --nodes 4 --trace /tmp/trace\n  godwit diagnose /tmp/trace",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -61,7 +63,7 @@ Exit codes:
 			if err := write(cmd.OutOrStdout(), r, &in, found); err != nil {
 				return cli.Failed(err)
 			}
-			if len(found) > 0 {
+			if len(found) > 0 || failed(r) != "" {
 				return cli.ErrFound
 			}
 			return nil
@@ -114,6 +116,14 @@ func runOf(r *record.Run) string {
 	return name
 }
 
+// failed returns why a run failed; empty: it did not, or goes on, or was killed.
+func failed(r *record.Run) string {
+	if end := r.End(); end != nil {
+		return end.Error
+	}
+	return ""
+}
+
 func findingsAsJSON(w io.Writer, r *record.Run, in *diagnose.Input, found []diagnose.Finding) error {
 	if found == nil {
 		found = []diagnose.Finding{}
@@ -121,17 +131,25 @@ func findingsAsJSON(w io.Writer, r *record.Run, in *diagnose.Input, found []diag
 	return json.NewEncoder(w).Encode(struct {
 		Run      string             `json:"run"`
 		Policy   string             `json:"policy"`
+		Failed   string             `json:"failed,omitempty"`
 		Findings []diagnose.Finding `json:"findings"`
 		Damaged  int                `json:"damaged"`
-	}{runOf(r), in.Policy, found, r.Bad})
+	}{runOf(r), in.Policy, failed(r), found, r.Bad})
 }
 
 func writeFindings(w io.Writer, r *record.Run, in *diagnose.Input, found []diagnose.Finding) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "run %s\n", trace.Printable(runOf(r)))
+	why := failed(r)
+	if why != "" {
+		fmt.Fprintf(&b, "the run failed: %s\n", trace.Printable(strings.ReplaceAll(why, "\n", "; ")))
+	}
 	switch {
+	case len(in.Nodes) == 0 && why != "": // nor will it tell
 	case len(in.Nodes) == 0:
 		b.WriteString("no node has told yet how it trains: each does so every second\n")
+	case len(found) == 0 && why != "":
+		b.WriteString("until then nothing was found that held it up\n")
 	case len(found) == 0 && in.Crowded():
 		b.WriteString("no ill was found\n")
 	case len(found) == 0:

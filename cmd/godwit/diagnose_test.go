@@ -75,6 +75,30 @@ func TestDiagnoseDoesNotKnowOfARunOnTakenProcessors(t *testing.T) {
 	}
 }
 
+// A run that failed is not said to be well, whatever its samples say.
+func TestDiagnoseSaysFirstThatTheRunFailed(t *testing.T) {
+	for _, x := range []struct {
+		speed      int64
+		want, lack string
+	}{{100, "the run failed: node 2 (a:1): node lost; and more\nuntil then nothing", "well"}, {55, "; and more\nslow node", "until then"}} {
+		dir := recorded(t, x.speed)
+		d, err := record.NewDiary(dir, "r", "adaptive")
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Add(record.Event{End: &record.End{Error: "node 2 (a:1): node lost\nand more"}})
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if code, stdout, _ := run(t, "diagnose", dir); code != 4 || !strings.Contains(stdout, x.want) || strings.Contains(stdout, x.lack) {
+			t.Errorf("code %d, %q", code, stdout)
+		}
+		if code, stdout, _ := run(t, "diagnose", "--json", dir); code != 4 || !strings.Contains(stdout, `"failed":"node 2 `) {
+			t.Errorf("code %d, %q", code, stdout)
+		}
+	}
+}
+
 // A run that went on by itself has two folders: of the later one it is told, and which that is.
 func TestDiagnoseTakesTheLastPartOfARun(t *testing.T) {
 	all := t.TempDir()

@@ -21,7 +21,7 @@ const (
 	Failure     = 1   // failed
 	WrongUsage  = 2   // an error in the command line
 	Lost        = 3   // another node or the coordinator was lost, failed, or never came
-	Found       = 4   // the run that was looked at has an ill ([ErrFound])
+	Found       = 4   // the run that was looked at has an ill, or failed ([ErrFound])
 	Interrupted = 130 // ended by an interrupt
 )
 
@@ -41,9 +41,9 @@ const exitCodesTitle = "Exit codes:"
 // which has printed its result.
 var ErrInterrupted = errors.New("interrupted")
 
-// ErrFound is returned by a command that looked at a run, found an ill, and has printed
+// ErrFound is returned by a command that looked at a run, found an ill or that it failed, and has printed
 // it.
-var ErrFound = errors.New("the run has an ill")
+var ErrFound = errors.New("the run has an ill, or failed")
 
 // A usageError is one in the command line.
 type usageError struct{ err error }
