@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -17,10 +18,12 @@ import (
 // The client library's own renewal is not used: it does not report when the
 // acknowledged renewal was sent, from which the TTL counts here.
 type lease struct {
-	cl    *clientv3.Client
-	id    clientv3.LeaseID
-	ttl   time.Duration // as granted
-	acked time.Time     // when the last acknowledged renewal was sent; owned by keep
+	cl  *clientv3.Client
+	id  clientv3.LeaseID
+	ttl time.Duration // as granted
+
+	mu    sync.Mutex // guards acked, which keep alone changes
+	acked time.Time  // when the last acknowledged renewal was sent
 }
 
 // errExpired: the lease is gone, at the server or because nobody renewed it.
@@ -59,13 +62,25 @@ func (l *lease) keep(ctx context.Context) error {
 			return err
 		}
 		if pause(ctx, min(again, l.left())) && l.left() <= 0 { // there is no time to ask again
-			return unreachable(l.cl.Endpoints(), fmt.Errorf("no renewal of this node's lease was acknowledged for %v: %w", l.ttl, err))
+			return unreachable(l.cl.Endpoints(), unacknowledged(l.ttl, err))
 		}
 	}
 }
 
 // left is the time until the lease must be taken for lost.
-func (l *lease) left() time.Duration { return l.ttl - time.Since(l.acked) }
+func (l *lease) left() time.Duration { return l.ttl - l.silence() }
+
+// silence is for how long etcd has acknowledged no renewal. It is little more than a third of the TTL while etcd answers.
+func (l *lease) silence() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return time.Since(l.acked)
+}
+
+// unacknowledged says for how long no renewal was acknowledged.
+func unacknowledged(d time.Duration, err error) error {
+	return fmt.Errorf("no renewal of this node's lease was acknowledged for %v: %w", d, err)
+}
 
 // renew renews over one stream until that breaks.
 func (l *lease) renew(ctx context.Context) error {
@@ -99,7 +114,7 @@ func (l *lease) ran() error {
 	if l.left() > 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: this process did not run for %v and the TTL is %v", errExpired, time.Since(l.acked).Round(time.Millisecond), l.ttl)
+	return fmt.Errorf("%w: this process did not run for %v and the TTL is %v", errExpired, l.silence().Round(time.Millisecond), l.ttl)
 }
 
 // hangUp breaks a stream by cancel, unless it is stopped within a third of the TTL, or what is left of it.
@@ -124,6 +139,8 @@ func (l *lease) renewOnce(stream pb.Lease_LeaseKeepAliveClient, cancel context.C
 	if r.TTL <= 0 {
 		return errUnknown
 	}
+	l.mu.Lock()
 	l.acked = sent
+	l.mu.Unlock()
 	return nil
 }

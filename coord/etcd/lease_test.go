@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"sync"
@@ -10,9 +11,11 @@ import (
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
 
+	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
 )
 
@@ -117,5 +120,50 @@ func checkSilent(t *testing.T, etcd net.Addr) {
 	}
 	if !errors.Is(err, coord.ErrCoordinator) || !strings.Contains(err.Error(), "for 300ms: etcd does not answer") {
 		t.Errorf("got %v, want that etcd does not answer", err)
+	}
+}
+
+// A node that has heard nothing of etcd for most of its lease, and then loses a peer, does not take that for the cause: the peer's lease has ended for the same reason.
+func TestAPeerThatEndsWhileEtcdIsSilentIsNotTheCause(t *testing.T) {
+	e := serve(t)
+	for _, silent := range []bool{false, true} {
+		run := joinAll(t, e, coord.Config{Run: fmt.Sprint("silent-", silent), Nodes: 2, TTL: ttl}, 2)
+		s := run[0].(*session)
+		if silent {
+			s.lease.mu.Lock()
+			s.lease.acked = time.Now().Add(-ttl * 3 / 4)
+			s.lease.mu.Unlock()
+		}
+		s.Fail(&coord.MemberError{Member: s.Members()[1-s.Self()], Err: fmt.Errorf("%w: connection ended", godwit.ErrPeerLost)})
+		err := s.Err()
+		if errors.Is(err, coord.ErrCoordinator) != silent || errors.Is(err, godwit.ErrPeerLost) == silent || !strings.Contains(err.Error(), s.Members()[1-s.Self()].String()+": node lost: connection ended") {
+			t.Errorf("etcd is silent: %v; got %v", silent, err)
+		}
+		if silent && !strings.Contains(err.Error(), "no renewal of this node's lease was acknowledged for 45") {
+			t.Errorf("got %v, want for how long etcd was silent", err)
+		}
+	}
+}
+
+// A process that stood still hears at first that others are lost, whose leases its etcd has not renewed. It is itself the cause.
+func TestAProcessThatStoodStillDoesNotBlameOthers(t *testing.T) {
+	e := serve(t)
+	for stood, want := range map[time.Duration]string{
+		ttl * 2:     "this process did not run for 2m0",
+		ttl * 3 / 4: "no renewal of this node's lease was acknowledged for 45",
+		0:           "lease expired",
+	} {
+		s := joinAll(t, e, coord.Config{Run: fmt.Sprint("stood-", int64(stood)), Nodes: 2, TTL: ttl}, 2)[0].(*session)
+		s.lease.mu.Lock()
+		s.lease.acked = time.Now().Add(-stood)
+		s.lease.mu.Unlock()
+		other := s.Members()[1-s.Self()]
+		s.apply(&clientv3.Event{Type: clientv3.EventTypeDelete, Kv: &mvccpb.KeyValue{Key: []byte(s.keys.node(other.ID))}})
+		<-s.Done()
+		var m *coord.MemberError
+		err := s.Err()
+		if blamed := errors.As(err, &m) && m.Member == other; blamed != (stood == 0) || !strings.Contains(err.Error(), want) {
+			t.Errorf("after %v: got %v, want %q", stood, err, want)
+		}
 	}
 }

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/coord/internal/ledger"
 )
 
@@ -68,6 +70,18 @@ func (s *session) apply(ev *clientv3.Event) {
 			s.end(errExpired)
 			return
 		}
+		lost := s.Loss(id, errExpired)
+		if lost == nil { // it has left
+			return
+		}
+		err := s.lease.ran() // if not, the other has lost the etcd within this process
+		if err == nil {
+			err = s.silent(lost)
+		}
+		if err != nil {
+			s.end(err)
+			return
+		}
 		s.Lost(id, errExpired.Error())
 	}
 }
@@ -95,6 +109,27 @@ func (s *session) publish(ctx context.Context, w ledger.Message) error {
 		return context.Cause(ctx)
 	}
 	return unreachable(s.cl.Endpoints(), err)
+}
+
+// silent returns an error if a peer is lost because etcd does not answer: where this node has heard nothing of it for most of the TTL, neither has the peer, whose
+// lease ended first. So it is where the node stands still that has etcd within.
+func (s *session) silent(lost *coord.MemberError) error {
+	d := s.lease.silence()
+	if d < s.lease.ttl*2/3 || lost.Member.ID == s.Self() {
+		return nil
+	}
+	return unreachable(s.cl.Endpoints(), unacknowledged(d.Round(time.Millisecond), errors.New(lost.Error())))
+}
+
+// Fail implements coord.Session.
+func (s *session) Fail(err error) {
+	var lost *coord.MemberError
+	if errors.As(err, &lost) && errors.Is(lost, godwit.ErrPeerLost) {
+		if cause := s.silent(lost); cause != nil {
+			s.End(cause)
+		}
+	}
+	s.Ledger.Fail(err)
 }
 
 // Close implements coord.Session.

@@ -132,14 +132,25 @@ func (l *Ledger) Apply(from godwit.NodeID, w Message) {
 
 // Lost notes that a member is gone without having left.
 func (l *Ledger) Lost(id godwit.NodeID, cause string) {
+	lost := l.Loss(id, errors.New(cause))
+	if lost == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.gone[id] = true
+	l.view++
+	l.endLocked(lost)
+}
+
+// Loss is the error of a session that loses a member for a cause; nil: there is none, or it is gone already.
+func (l *Ledger) Loss(id godwit.NodeID, cause error) *coord.MemberError {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if int(id) >= len(l.members) || l.gone[id] {
-		return
+		return nil
 	}
-	l.gone[id] = true
-	l.view++
-	l.endLocked(l.blame(id, fmt.Errorf("%w: %s", godwit.ErrPeerLost, cause)))
+	return &coord.MemberError{Member: l.members[id], Err: fmt.Errorf("%w: %w", godwit.ErrPeerLost, cause)}
 }
 
 // End ends the run for this session, for a reason that does not come from the
