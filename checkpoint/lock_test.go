@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -36,6 +37,51 @@ func TestASecondRunInAFolderIsRefused(t *testing.T) {
 	}
 	if err := l.Release(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A folder that is moved takes the lock along. What is in its place is locked anew, unless another run has it or had it: else the checkpoints of two runs were
+// in one place, and each run removed the other's.
+func TestAFolderThatWasMovedIsLockedWhereTheRunWrites(t *testing.T) {
+	ctx, s := t.Context(), folder(t)
+	if !canLock(s) {
+		t.Skip("this system has no locks of files")
+	}
+	l, err := Acquire(ctx, s, one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Release()
+	moved := s.dir + "-moved"
+	if err := os.Rename(s.dir, moved); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Check(); err != nil {
+		t.Fatalf("nothing is in its place: %v", err)
+	}
+	if _, err := Acquire(ctx, s, two); !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), "the run one, process 1 of h") {
+		t.Errorf("where it writes now, a second run got %v", err)
+	}
+	if err := errors.Join(os.RemoveAll(s.dir), os.CopyFS(s.dir, os.DirFS(moved)), l.Check()); err != nil {
+		t.Errorf("a copy is in its place: %v", err)
+	}
+	if err := os.RemoveAll(s.dir); err != nil {
+		t.Fatal(err)
+	}
+	other, err := Acquire(ctx, s, two)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, when := range []string{"another run has it", "another run had it"} {
+		if err := l.Check(); !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), "the run two, process 2 of h") || !strings.Contains(err.Error(), "was moved") {
+			t.Errorf("%s: %v", when, err)
+		}
+		if err := other.Release(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := errors.Join(os.RemoveAll(s.dir), os.Rename(moved, s.dir), l.Check(), l.Release()); err != nil {
+		t.Errorf("it was moved back: %v", err)
 	}
 }
 

@@ -244,11 +244,14 @@ func (s patientStore) lock(ctx context.Context, f *Folder, h Holder) (*Lock, err
 	if err != nil {
 		return nil, err
 	}
-	return &Lock{check: l.check, release: func() error {
-		c := s.begin(context.Background(), lockName)
-		defer c.close()
-		return c.do(l.release)
-	}}, nil
+	patient := func(do func() error) func() error {
+		return func() error {
+			c := s.begin(context.Background(), lockName)
+			defer c.close()
+			return c.do(do)
+		}
+	}
+	return &Lock{check: patient(l.check), release: patient(l.release)}, nil
 }
 
 // Read implements [Store]. Each read has the time; between reads, any may pass.
