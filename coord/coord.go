@@ -161,10 +161,14 @@ type Session interface {
 	// StopReason is the reason of the first request; empty before.
 	StopReason() string
 
+	// Cause returns why this node has lost a peer: lost itself, unless the session has heard
+	// nothing of the coordinator for most of the lease. Then neither has the peer, whose
+	// lease ended first, and the error is that of a coordinator that is lost.
+	Cause(lost *MemberError) error
 	// Fail ends the run everywhere because of err: this session is Done at
 	// once, the others as soon as they learn of it. The cause is this node, or who
 	// a *PartitionError in err names, or the member of a *MemberError in err that
-	// wraps godwit.ErrPeerLost: all sessions then end with an error of that type. It
+	// wraps godwit.ErrPeerLost (or its Cause): all sessions then end with an error of that type. It
 	// returns when the others were told or cannot be, at the latest after the TTL.
 	// The session must still be closed.
 	Fail(err error)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/wire"
 	"github.com/godwit-ps/godwit/placement"
@@ -219,4 +220,5 @@ type told struct {
 	failed chan error
 }
 
-func (t told) Fail(err error) { t.failed <- err }
+func (told) Cause(lost *coord.MemberError) error { return lost }
+func (t told) Fail(err error)                    { t.failed <- err }

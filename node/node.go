@@ -150,7 +150,7 @@ func (n *Node) build() error {
 	if v := n.cfg.Virtual; v != nil {
 		n.links.Strains = v.Strains
 	}
-	n.run = run.New(n.host, n.links, s, s.Members())
+	n.run = run.New(n.host, n.links, s, s.Cause, s.Members())
 	n.pulse = liveness.New(n.host, n.links, s.Members(), s.Lease())
 
 	clocks := tick.NewClocks(n.self, n.cfg.Workers, n.cfg.barriers())

@@ -142,6 +142,9 @@ func (s *session) RequestStop(_ context.Context, reason string) error {
 func (s *session) Stopping() <-chan struct{} { return s.stopping }
 func (s *session) StopReason() string        { return s.reason }
 
+// Cause implements coord.Session: this coordinator is always there.
+func (s *session) Cause(lost *coord.MemberError) error { return lost }
+
 func (s *session) Fail(err error) {
 	var partition *coord.PartitionError
 	var lost *coord.MemberError

@@ -121,6 +121,14 @@ func (s *session) silent(lost *coord.MemberError) error {
 	return unreachable(s.cl.Endpoints(), unacknowledged(d.Round(time.Millisecond), errors.New(lost.Error())))
 }
 
+// Cause implements coord.Session.
+func (s *session) Cause(lost *coord.MemberError) error {
+	if err := s.silent(lost); err != nil {
+		return err
+	}
+	return lost
+}
+
 // Fail implements coord.Session.
 func (s *session) Fail(err error) {
 	var lost *coord.MemberError

@@ -66,6 +66,7 @@ type peer struct {
 	mu    sync.Mutex
 	queue []byte
 	ended bool          // nothing is queued any more
+	heard time.Time     // when the last frame came
 	bell  chan struct{} // has a token when there is something to write, or nothing will be
 }
 
@@ -75,7 +76,7 @@ func queued(nodes int) int { return (nodes + 16) * maxFrame }
 
 // newPeer begins to write to a connection in a run of so many nodes.
 func newPeer(c net.Conn, ttl time.Duration, nodes int) *peer {
-	p := &peer{conn: c, ttl: ttl, most: queued(nodes), bell: make(chan struct{}, 1)}
+	p := &peer{conn: c, ttl: ttl, most: queued(nodes), bell: make(chan struct{}, 1), heard: time.Now()}
 	p.work.Go(p.write)
 	return p
 }
@@ -141,8 +142,20 @@ func (p *peer) read() (kind, godwit.NodeID, []byte, error) {
 	for {
 		_ = p.conn.SetReadDeadline(time.Now().Add(p.ttl))
 		k, id, payload, err := readFrame(p.conn)
+		if err == nil {
+			p.mu.Lock()
+			p.heard = time.Now()
+			p.mu.Unlock()
+		}
 		if err != nil || k != ping {
 			return k, id, payload, err
 		}
 	}
+}
+
+// silence is for how long nothing has come. It is little more than a quarter of the TTL while the other end lives.
+func (p *peer) silence() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return time.Since(p.heard)
 }

@@ -223,7 +223,7 @@ func (s *session) follow() {
 	for {
 		k, id, payload, err := s.read()
 		if err != nil {
-			s.End(fmt.Errorf("coord: run %q: %w: %w: %s, at %s, has ended, or cannot be reached: %w", s.cfg.Run, godwit.ErrPeerLost, coord.ErrCoordinator, s.server(), s.conn.RemoteAddr(), err))
+			s.End(s.unserved(err))
 			s.end()
 			return
 		}
@@ -242,6 +242,40 @@ func (s *session) follow() {
 			}
 		}
 	}
+}
+
+// unserved is the error of a session that hears nothing of the server any more.
+func (s *session) unserved(why error) error {
+	return fmt.Errorf("coord: run %q: %w: %w: %s, at %s, has ended, or cannot be reached: %w", s.cfg.Run, godwit.ErrPeerLost, coord.ErrCoordinator, s.server(), s.conn.RemoteAddr(), why)
+}
+
+// silent returns an error if a peer is lost because the server says nothing: where this node has heard nothing of it for most of the TTL, neither has the peer,
+// whose connection to it ended first.
+func (s *session) silent(lost *coord.MemberError) error {
+	d := s.silence()
+	if d < s.cfg.TTL*2/3 || lost.Member.ID == s.home {
+		return nil
+	}
+	return s.unserved(fmt.Errorf("it has said nothing for %v: %v", d.Round(time.Millisecond), lost))
+}
+
+// Cause implements coord.Session.
+func (s *session) Cause(lost *coord.MemberError) error {
+	if err := s.silent(lost); err != nil {
+		return err
+	}
+	return lost
+}
+
+// Fail implements coord.Session.
+func (s *session) Fail(err error) {
+	var lost *coord.MemberError
+	if errors.As(err, &lost) && errors.Is(lost, godwit.ErrPeerLost) {
+		if cause := s.silent(lost); cause != nil {
+			s.End(cause)
+		}
+	}
+	s.Ledger.Fail(err)
 }
 
 // back notes that the oldest message of this node that was under way has come back.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"net"
@@ -201,6 +202,23 @@ func TestALostServerIsALostCoordinatorAndNode(t *testing.T) {
 	<-m.Done()
 	if err := m.Err(); !errors.Is(err, coord.ErrCoordinator) || !errors.Is(err, godwit.ErrPeerLost) {
 		t.Errorf("the session ended with %v, want %v and %v", err, coord.ErrCoordinator, godwit.ErrPeerLost)
+	}
+}
+
+// A node that has heard nothing of the server for most of the TTL, and then loses a peer, does not take that for the cause.
+func TestAPeerThatEndsWhileTheServerIsSilentIsNotTheCause(t *testing.T) {
+	for _, silent := range []bool{false, true} {
+		m := joinAll(t, serve(t, coord.Config{Run: "r", Nodes: 2, TTL: time.Hour}), 0, 1)[0].(*session)
+		if silent {
+			m.peer.mu.Lock()
+			m.heard = m.heard.Add(-45 * time.Minute)
+			m.peer.mu.Unlock()
+		}
+		m.Fail(&coord.MemberError{Member: m.Members()[1], Err: fmt.Errorf("%w: connection ended", godwit.ErrPeerLost)})
+		err := m.Err()
+		if errors.Is(err, coord.ErrCoordinator) != silent || !errors.Is(err, godwit.ErrPeerLost) || !strings.Contains(err.Error(), m.Members()[1].String()+": node lost: connection ended") {
+			t.Errorf("the server is silent: %v; got %v", silent, err)
+		}
 	}
 }
 

@@ -151,8 +151,9 @@ func (l *link) RequestStop(context.Context, string) error {
 func (l *link) Stopping() <-chan struct{} { return nil }
 func (l *link) StopReason() string        { return "" }
 
-func (l *link) Fail(err error)        { l.end(err) }
-func (l *link) Done() <-chan struct{} { return l.done }
+func (l *link) Cause(lost *coord.MemberError) error { return lost }
+func (l *link) Fail(err error)                      { l.end(err) }
+func (l *link) Done() <-chan struct{}               { return l.done }
 
 func (l *link) Err() error {
 	l.mu.Lock()

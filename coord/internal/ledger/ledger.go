@@ -188,6 +188,9 @@ func (l *Ledger) RequestStop(ctx context.Context, reason string) error {
 	}
 }
 
+// Cause implements coord.Session for a coordinator that is always there.
+func (l *Ledger) Cause(lost *coord.MemberError) error { return lost }
+
 // Fail implements coord.Session.
 func (l *Ledger) Fail(err error) {
 	if err == nil {

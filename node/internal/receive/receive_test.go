@@ -58,7 +58,7 @@ func nodeOf(t *testing.T) *node {
 	ls := link.New(h, 0, 2, 1, limits, filter.Compress{}, bell)
 	ls.Imagine(1, func() {})
 	n := &node{model: cfg.Model, failed: make(chan error, 1)}
-	r := run.New(h, ls, session{n.failed}, members)
+	r := run.New(h, ls, session{n.failed}, func(lost *coord.MemberError) error { return lost }, members)
 	rows, err := shards.New(cfg, 0, store.HeapAlloc, bell)
 	roomtest.Must(t, err)
 	ops := operation.New(cfg.Model, 0, 1, limits)

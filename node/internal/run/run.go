@@ -25,14 +25,15 @@ type Run struct {
 	host    *host.Host
 	links   *link.Links
 	session Session
-	members []coord.Member // by id
+	cause   func(lost *coord.MemberError) error // why a peer was lost
+	members []coord.Member                      // by id
 	parting *parting
 	closing atomic.Bool // this node is being closed: connections that end have lost nobody
 }
 
-// New returns the run of a node that is about to start. Members are all of the run, by id.
-func New(h *host.Host, ls *link.Links, s Session, members []coord.Member) *Run {
-	return &Run{host: h, links: ls, session: s, members: members, parting: newParting(ls.Nodes())}
+// New returns the run of a node that is about to start. Cause is that of the coord.Session. Members are all of the run, by id.
+func New(h *host.Host, ls *link.Links, s Session, cause func(lost *coord.MemberError) error, members []coord.Member) *Run {
+	return &Run{host: h, links: ls, session: s, cause: cause, members: members, parting: newParting(ls.Nodes())}
 }
 
 // causeWait is for how long the end of a connection waits for a better reason.
@@ -79,9 +80,9 @@ func (r *Run) end(peer godwit.NodeID, what string, cause error) {
 	if r.closing.Load() || r.parting.isComplete() {
 		return
 	}
-	err := &coord.MemberError{Member: r.members[peer], Err: fmt.Errorf("%w: %s: %w", godwit.ErrPeerLost, what, cause)}
-	r.host.Fail(err)
-	r.session.Fail(err)
+	lost := &coord.MemberError{Member: r.members[peer], Err: fmt.Errorf("%w: %s: %w", godwit.ErrPeerLost, what, cause)}
+	r.host.Fail(r.cause(lost))
+	r.session.Fail(lost)
 }
 
 // Split ends the run because nodes do not reach each other, unless it has ended.

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -56,7 +57,7 @@ func runOf(t *testing.T, s coord.Session) *Run {
 		}
 	}
 	t.Cleanup(func() { h.Halt(); h.Join() })
-	return New(h, ls, s, s.Members())
+	return New(h, ls, s, s.Cause, s.Members())
 }
 
 // A peer whose connection ends without a goodbye is lost, here and for the others, who hear
@@ -74,6 +75,16 @@ func TestAConnectionThatEndsWithoutAGoodbyeHasLostItsNode(t *testing.T) {
 		if !errors.As(err, &who) || who.Member != r.members[2] || !errors.Is(err, godwit.ErrPeerLost) || !strings.HasPrefix(err.Error(), who.Member.String()+": node lost: connection ended: cable cut") {
 			t.Errorf("%s, the run ended with %v", where, err)
 		}
+	}
+}
+
+// Why a peer was lost is what the session says.
+func TestTheSessionSaysWhyAPeerWasLost(t *testing.T) {
+	r := runOf(t, sessions(t, 2)[0])
+	r.cause = func(lost *coord.MemberError) error { return fmt.Errorf("%w: behind %w", coord.ErrCoordinator, lost) }
+	r.Broke(1, errors.New("bad frame"))
+	if err := r.host.Err(); !errors.Is(err, coord.ErrCoordinator) || !strings.Contains(err.Error(), "behind "+r.members[1].String()) {
+		t.Errorf("the run ended with %v", err)
 	}
 }
 
@@ -117,7 +128,7 @@ func TestWhatEndsARun(t *testing.T) {
 	} {
 		ss := sessions(t, 2)
 		h := host.New(host.Real())
-		r := New(h, link.New(h, 0, 2, 1, host.Usual, filter.Compress{}, host.NewBell()), ss[0], ss[0].Members())
+		r := New(h, link.New(h, 0, 2, 1, host.Usual, filter.Compress{}, host.NewBell()), ss[0], ss[0].Cause, ss[0].Members())
 		x.do(r)
 		h.Join()
 		if halted := h.Life().Err() != nil; halted != strings.Contains(what, "after the close") {
