@@ -305,7 +305,10 @@ func (k *keeper) renew(ctx context.Context) {
 	k.state.Beat++
 	state := k.state
 	k.mu.Unlock()
-	failed := k.put(ctx, state)
+	failed := k.own(ctx)
+	if failed == nil {
+		failed = k.put(ctx, state)
+	}
 	next, err := k.rival(ctx) // behind the renewal: see stillLeft
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -315,6 +318,8 @@ func (k *keeper) renew(ctx context.Context) {
 	}
 	k.unsure = next.Unsure || k.unsure && err != nil && !alone
 	switch {
+	case errors.Is(failed, ErrLocked):
+		k.lost = failed
 	case k.unsure: // the next renewal tells
 	case err == nil:
 		what := ErrLocked
@@ -346,6 +351,15 @@ func (k *keeper) rival(ctx context.Context) (next leaseState, err error) {
 		err = fs.ErrNotExist
 	}
 	return next, err
+}
+
+// own returns an error if the object of the lease is another run's. Somebody has removed it then, perhaps with all of the place, before that run began.
+func (k *keeper) own(ctx context.Context) error {
+	now, err := seeLease(ctx, k.store, k.number)
+	if err != nil || now.damage != nil || now.Word == "" || now.Word == k.state.Word {
+		return nil // to renew it tells, or mends it
+	}
+	return fmt.Errorf("%w; this one's lease %s was removed before", held(now.Holder), leaseName(k.number))
 }
 
 func (k *keeper) put(ctx context.Context, state leaseState) error {
@@ -406,6 +420,9 @@ func (k *keeper) release() error {
 	defer cancel()
 	k.renewing.Lock() // so that this is the last word
 	defer k.renewing.Unlock()
+	if k.own(ctx) != nil {
+		return nil
+	}
 	k.mu.Lock()
 	k.state.Released = true
 	state := k.state

@@ -163,6 +163,44 @@ func TestALeaseThatIsTakenOverIsLost(t *testing.T) {
 	}
 }
 
+// Who empties a place, or removes the lease by hand, lets another run in. The former one notices, and leaves the other's lease alone.
+func TestALeaseThatWasRemovedIsTheNextRuns(t *testing.T) {
+	ctx, s := t.Context(), unlockable(t)
+	first := func() *keeper {
+		return &keeper{store: s, number: 1, ttl: time.Hour, renewed: time.Now(), state: leaseState{Holder: one, Word: "first"}}
+	}
+	k := first()
+	if err := k.put(ctx, k.state); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Remove(ctx, leaseName(1)); err != nil {
+		t.Fatal(err)
+	}
+	if k.renew(ctx); k.check() != nil {
+		t.Errorf("nobody came meanwhile: %v", k.check())
+	}
+	if err := s.Remove(ctx, leaseName(1)); err != nil {
+		t.Fatal(err)
+	}
+	l, err := lease(ctx, s, two, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.renew(ctx)
+	if err := k.check(); !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), "the run two, process 2 of h") || !strings.Contains(err.Error(), "lock-1 was removed") {
+		t.Errorf("the first holder was told %v", err)
+	}
+	if err := first().release(); err != nil { // which has not noticed yet
+		t.Error(err)
+	}
+	if state, err := readLease(ctx, s, 1); err != nil || state.Released || state.Run != "two" {
+		t.Errorf("the lease is %+v, %v", state, err)
+	}
+	if err := errors.Join(l.Check(), l.Release()); err != nil {
+		t.Error(err)
+	}
+}
+
 // deaf is a store that answers nothing but errors.
 type deaf struct{ Store }
 
