@@ -18,7 +18,7 @@ import (
 // pulls return something else than the value is a [Querier].
 //
 // A Rule is immutable and may be used by any number of goroutines. A method that panics has the call of the worker panic, if the row
-// is at its node, and leaves the row as it is then; elsewhere it ends the process.
+// is at its node, and leaves the row as it is then. Elsewhere it ends the run, with an error at all nodes that names the method, and the process.
 type Rule interface {
 	// Name identifies the rule and its parameters, such as "adagrad(lr=0.1)".
 	Name() string

@@ -106,6 +106,9 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	if cfg.Flight != nil {
 		n.host.Record(cfg.Flight.Write)
 	}
+	if cfg.Virtual == nil { // a simulation recovers by itself
+		n.host.OnPanic(cfg.Session.Fail)
+	}
 	if err := n.build(); err != nil {
 		return nil, errors.Join(err, n.arena.Free())
 	}

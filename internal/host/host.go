@@ -18,6 +18,8 @@ type Host struct {
 	life context.Context    // … which ends then, and
 	die  context.CancelFunc // … with it what they wait for elsewhere
 
+	onPanic   func(error)   // tells the others of a panic; nil: nobody is told
+	panicked  sync.Once     // … of the first
 	recording func() string // writes down what the process did, and says where; nil: nothing is recorded
 
 	once sync.Once

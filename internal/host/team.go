@@ -119,6 +119,7 @@ func (t *Team) help() {
 
 // helper is the goroutine of a helper.
 func (t *Team) helper() {
+	defer t.host.Panicking()
 	t.mu.Lock()
 	t.come = false
 	n := len(t.free)

@@ -87,6 +87,7 @@ func (in *Inbound) Serve(c transport.Conn) error {
 	answered := 0 // records whose answers left
 	joined := 0   // frames since
 	return transport.Serve(c, func(frame []byte) bool {
+		defer in.r.Host.Panicking() // a worker may be who takes the frame
 		if err := in.Frame(frame); err != nil {
 			in.broke(err)
 			return false

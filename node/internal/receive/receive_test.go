@@ -25,6 +25,7 @@ import (
 	"github.com/godwit-ps/godwit/node/internal/shards"
 	"github.com/godwit-ps/godwit/node/internal/tick"
 	"github.com/godwit-ps/godwit/placement"
+	"github.com/godwit-ps/godwit/transport"
 )
 
 func TestMain(m *testing.M) { roomtest.Main(m) }
@@ -372,4 +373,26 @@ func TestAPeerThatAsksForTooMuchEndsTheRun(t *testing.T) {
 	if err := <-n.failed; !errors.Is(err, godwit.ErrPeerLost) || !strings.Contains(err.Error(), "node 1") {
 		t.Errorf("the run ended with %v", err)
 	}
+}
+
+// one is a connection over which a frame comes.
+type one struct {
+	transport.Conn
+	frame []byte
+}
+
+func (c one) ReadFrame() ([]byte, error) { return c.frame, nil }
+
+// Whoever takes a frame, a worker too, panics on behalf of the node, and the others are told.
+func TestAPanicOverAFrameIsTold(t *testing.T) {
+	n := nodeOf(t)
+	n.Sync = nil // a defect, behind what the frame asks for
+	var told error
+	n.Host.OnPanic(func(err error) { told = err })
+	defer func() {
+		if recover() == nil || told == nil || !strings.Contains(told.Error(), "panic in ") {
+			t.Errorf("told: %v", told)
+		}
+	}()
+	t.Errorf("it ends with %v", n.in.Serve(one{frame: n.frame(wire.Record{Kind: wire.Pull, Key: n.key, Op: 2, Origin: 1})}))
 }
