@@ -168,7 +168,7 @@ func (b *FilterBatch) Reset(keys []Key, vals []float32, seed uint64) {
 }
 
 // Vec returns the vector of position i.
-func (b *FilterBatch) Vec(i int) []float32 { return b.Vals[i*b.Dim : (i+1)*b.Dim] }
+func (b *FilterBatch) Vec(i int) []float32 { return b.Vals[i*b.Dim : (i+1)*b.Dim : (i+1)*b.Dim] }
 
 // Sent reports whether position i is still to be sent.
 func (b *FilterBatch) Sent(i int) bool { return !b.dropped[i] }

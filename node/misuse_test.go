@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/placement"
 )
 
 func TestHandlesOfOthersAreErrors(t *testing.T) {
@@ -92,6 +93,47 @@ func TestAForgottenAdvanceIsTold(t *testing.T) {
 		}
 		if got := strings.Count(log.String(), "level=WARN"); got != x.told || x.told > 0 && !strings.Contains(log.String(), "worker 0.0") {
 			t.Errorf("told %d times, want %d: %s", got, x.told, log.String())
+		}
+	}
+}
+
+// An appender appends to all that it gets, in every method, as if that were its own.
+type appender struct{ godwit.Add }
+
+func spill(vs ...[]float32) {
+	for _, v := range vs {
+		_ = append(v, 99)
+	}
+}
+func (appender) StateLen(int) int { return 1 }
+func (a appender) Apply(value, state, push []float32) {
+	a.Add.Apply(value, nil, push)
+	state[0]++
+	spill(value, state, push)
+}
+func (appender) Pack(value, state, dvalue []float32) { spill(value, state, dvalue) }
+func (a appender) Merge(value, state, dvalue []float32) {
+	a.Add.Apply(value, nil, dvalue)
+	spill(value, state, dvalue)
+}
+func (appender) Fresh(dim int) int { return dim + 1 }
+
+// What a rule appends to a vector is not in the row, nor in the vectors behind it.
+func TestWhatARuleAppendsGoesNowhere(t *testing.T) {
+	m := modelOf(t, godwit.Table{Name: "t", Rows: 100, Dim: 1, Rule: appender{}})
+	for _, p := range []placement.Policy{placement.Static, placement.ReplicateAll} {
+		ctx := background(t)
+		c := local(t, 2, Config{Model: m, Policy: p, Workers: 1})
+		w := c.Nodes[0].Worker(0)
+		keys := append(homedAt(t, c.Nodes[0], 0, 3), homedAt(t, c.Nodes[0], 1, 3)...)
+		push := []float32{1, 2, 3, 4, 5, 6}
+		must(t, w.Push(ctx, keys, push))
+		must(t, w.WaitSync(ctx))
+		for i, k := range keys {
+			row, here, err := c.Nodes[i/3].ReadRow(k, nil)
+			if err != nil || !here || row[0] != float32(i+1) || row[1] != 1 {
+				t.Errorf("%s: the row of push %d is %v, here: %v, %v", p.Name(), i, row, here, err)
+			}
 		}
 	}
 }

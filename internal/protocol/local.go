@@ -120,7 +120,8 @@ func (u *Update) apply(row, push []float32) {
 		vec.Add(row[:u.dim], push)
 		return
 	}
-	u.rule.Apply(row[:u.dim], row[u.dim:], push)
+	// What a rule appends to either is no part of the row, nor of the next vector.
+	u.rule.Apply(row[:u.dim:u.dim], row[u.dim:u.len:u.len], push[:u.dim:u.dim])
 }
 
 // Push is Shard.PushAt for the common cases: the row that was found for the key has the mark of the push, has changed since

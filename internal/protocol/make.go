@@ -59,7 +59,7 @@ func (s *Shard) Touched(k godwit.Key) (used, known bool) {
 // First writes the row that a key has at first: its value, and the state of its rule.
 func (c *Config) First(table int, k godwit.Key, row []float32) {
 	t := c.Model.Table(table)
-	t.Init.Init(row[:t.Dim], c.Seed, k)
+	t.Init.Init(row[:t.Dim:t.Dim], c.Seed, k)
 	c.updates[table].begin(row)
 }
 

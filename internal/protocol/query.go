@@ -48,7 +48,7 @@ func (u *Update) Read(dst, row []float32) {
 		copy(dst, row[:u.dim])
 		return
 	}
-	u.query.Query(dst, row[:u.dim:u.dim], row[u.dim:])
+	u.query.Query(dst[:u.dim:u.dim], row[:u.dim:u.dim], row[u.dim:])
 }
 
 // answerPull answers a pull.

@@ -204,7 +204,7 @@ func (s *Shard) pack(k godwit.Key, row, diff []float32) {
 	i, _ := s.cfg.Model.Locate(k)
 	if m := s.cfg.mergers[i]; m != nil {
 		dim := s.cfg.Model.Table(i).Dim
-		m.Pack(row[:dim], row[dim:], diff[:dim])
+		m.Pack(row[:dim:dim], row[dim:], diff[:dim:dim])
 	}
 }
 
@@ -214,7 +214,7 @@ func (s *Shard) merge(k godwit.Key, row, diff []float32) {
 	if m := s.cfg.mergers[i]; m != nil && !s.cfg.Broken.AddPacked {
 		dim := s.cfg.Model.Table(i).Dim
 		vec.Add(row[dim:], diff[dim:])
-		m.Merge(row[:dim], row[dim:], diff[:dim])
+		m.Merge(row[:dim:dim], row[dim:], diff[:dim:dim])
 		return
 	}
 	vec.Add(row, diff)

@@ -136,7 +136,7 @@ func (c *call) read(first int, rows []*store.Header) (ok bool) {
 		}
 		x := c.s.shard(k)
 		if v, ok := x.Word(); ok && t.Has(k) {
-			dst := c.buf[off : off+t.Dim]
+			dst := c.buf[off : off+t.Dim : off+t.Dim]
 			row := dst
 			if t.query != nil {
 				c.a.row = slices.Grow(c.a.row[:0], t.Floats)[:t.Floats]
