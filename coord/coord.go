@@ -56,7 +56,7 @@ type Config struct {
 	Addr string
 	// Fingerprint stands for everything that the nodes must have in common. If
 	// two nodes differ, joining fails at all nodes. It may be lines of the form
-	// "name: value"; the error then names the first that differs.
+	// "name: value", as node.Config.Fingerprint returns; the error then names the first that differs.
 	Fingerprint string
 	// TTL is after how long without a sign of life a node counts as lost; 0 is
 	// DefaultTTL. A coordinator may round it up to whole seconds.

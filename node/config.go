@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/godwit-ps/godwit"
@@ -64,13 +65,69 @@ type Config struct {
 	Virtual *virtual.Options
 }
 
-// Fingerprint stands for all that the nodes of a run must have in common.
+// Fingerprint stands for all that the nodes of a run must have in common, as [coord.Config].Fingerprint: by its lines, the error of
+// nodes that differ says in what.
 func (c *Config) Fingerprint() string {
-	p := c.Policy
-	if p == nil {
-		p = placement.Adaptive
+	var b strings.Builder
+	plain := strings.NewReplacer("\n", " ", ": ", ":").Replace
+	line := func(name, format string, args ...any) {
+		l := plain(name) + ": " + plain(fmt.Sprintf(format, args...)) + "\n"
+		if b.Len()+len(l) <= fingerprintRoom {
+			b.WriteString(l)
+		}
 	}
-	f := fmt.Sprintf("%s/%s/%d", c.Model.Fingerprint(), p.Name(), c.Seed)
+	m := c.Model
+	var tables, samplers []string
+	for i := range m.Tables() {
+		tables = append(tables, m.Table(i).Name)
+	}
+	for _, s := range c.Samplers {
+		samplers = append(samplers, s.Name)
+	}
+	line("list of tables", "%s", strings.Join(tables, ", "))
+	line("list of samplers", "%s", strings.Join(samplers, ", "))
+	line("policy", "%s", c.policy().Name())
+	line("seed", "%d", c.Seed)
+	for i := range m.Tables() {
+		line("table "+m.Table(i).Name, "%s", describe(m.Table(i)))
+	}
+	for _, s := range c.Samplers {
+		line("sampler "+s.Name, "%s", s.Fingerprint())
+	}
+	return b.String() + "configuration and build: " + c.short()
+}
+
+// fingerprintRoom is how many bytes the lines of a fingerprint may have, of the 4 KiB of coord.Config. The last line counts, as it has what there is no
+// room for.
+const fingerprintRoom = 3 << 10
+
+// describe tells people of a table.
+func describe(t *godwit.Table) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d rows of %d floats, rule %s, first values %s", t.Rows, t.Dim, t.Rule.Name(), t.Init.Name())
+	for i, f := range t.Filters {
+		fmt.Fprintf(&b, ", filter %d %s", i, f.Name())
+	}
+	fmt.Fprintf(&b, ", staleness %v", t.Staleness)
+	if t.Counts {
+		b.WriteString(", counts")
+	}
+	if t.Relaxed {
+		b.WriteString(", relaxed")
+	}
+	return b.String()
+}
+
+func (c *Config) policy() placement.Policy {
+	if c.Policy == nil {
+		return placement.Adaptive
+	}
+	return c.Policy
+}
+
+// short is the fingerprint as it fits into the first words over a connection.
+func (c *Config) short() string {
+	f := fmt.Sprintf("%s/%s/%d", c.Model.Fingerprint(), c.policy().Name(), c.Seed)
 	if c.NoHints {
 		f += "/no-hints"
 	}
@@ -203,11 +260,8 @@ func (c *Config) protocol() (*protocol.Config, error) {
 		ids = append(ids, m.ID)
 	}
 	p := &protocol.Config{
-		Self: c.Session.Self(), Model: c.Model, Seed: c.Seed, Policy: c.Policy, Homes: directory.NewHomes(c.Model.Keys(), ids), Nodes: len(c.Session.Members()),
+		Self: c.Session.Self(), Model: c.Model, Seed: c.Seed, Policy: c.policy(), Homes: directory.NewHomes(c.Model.Keys(), ids), Nodes: len(c.Session.Members()),
 		Hints: !c.NoHints, Shift: shift(c.Model.Keys(), c.Workers),
-	}
-	if p.Policy == nil {
-		p.Policy = placement.Adaptive
 	}
 	if c.Virtual != nil {
 		p.Broken, p.BrokenCut, p.Kept, p.Idle = c.Virtual.Broken, c.Virtual.BrokenCut, c.Virtual.Limits.Kept, c.Virtual.Limits.Idle

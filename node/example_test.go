@@ -73,7 +73,8 @@ func ExampleStart() {
 	if err != nil {
 		panic(err)
 	}
-	hub, err := mem.New(coord.Config{Run: "example", Nodes: 2})
+	config := node.Config{Model: model, Workers: 1, Run: "example"}
+	hub, err := mem.New(coord.Config{Run: config.Run, Nodes: 2, Fingerprint: config.Fingerprint()}) // nodes that differ are told in what
 	if err != nil {
 		panic(err)
 	}
@@ -90,10 +91,9 @@ func ExampleStart() {
 			return err
 		}
 		defer session.Close(ctx)
-		n, err := node.Start(ctx, node.Config{
-			Model: model, Workers: 1,
-			Run: "example", Session: session, Network: network, Listener: listener,
-		})
+		cfg := config
+		cfg.Session, cfg.Network, cfg.Listener = session, network, listener
+		n, err := node.Start(ctx, cfg)
 		if err != nil {
 			return err
 		}

@@ -117,7 +117,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 		n.imagine()
 	case len(members) > 1:
 		conns, err := n.run.Meet(ctx, run.Mesh{Network: cfg.Network, Listener: cfg.Listener,
-			Run: cfg.Run, Fingerprint: cfg.Fingerprint(), Secret: cfg.Session.Secret()})
+			Run: cfg.Run, Fingerprint: cfg.short(), Secret: cfg.Session.Secret()})
 		if err != nil {
 			return nil, errors.Join(err, n.arena.Free())
 		}

@@ -32,7 +32,7 @@ func Verify(self, peer Hello, incarnation uint64) error {
 	case peer.Incarnation != incarnation:
 		return mismatch("is not the process that joined the run (incarnation %d, want %d)", peer.Incarnation, incarnation)
 	case peer.Fingerprint != self.Fingerprint:
-		return mismatch("runs a different model (fingerprint %s, here %s)", peer.Fingerprint, self.Fingerprint)
+		return mismatch("runs a different model or configuration (fingerprint %s, here %s): with node.Config.Fingerprint as that of coord.Config, nodes are told in what they differ when they join", peer.Fingerprint, self.Fingerprint)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package capi
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
@@ -66,5 +67,5 @@ func (c *Cluster) fingerprint() string {
 	for _, t := range tables {
 		line("table "+plain(t.Name), describe(t))
 	}
-	return b.String() + "configuration and build: " + c.cfg.Fingerprint()
+	return b.String() + fmt.Sprintf("configuration and build: %x", sha256.Sum256([]byte(c.cfg.Fingerprint())))
 }

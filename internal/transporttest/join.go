@@ -288,8 +288,8 @@ func meshWrongModel(s *suite) {
 			s.Errorf("error %v wraps no *transport.Mismatch", x.err)
 		}
 	}
-	s.must(lacks(0, nodes[0].err, "node 1 at "+addr[1]+" runs a different model (fingerprint model-1, here model-0)"))
-	s.must(lacks(1, nodes[1].err, "node 0 at "+addr[0]+" runs a different model (fingerprint model-0, here model-1)"))
+	s.must(lacks(0, nodes[0].err, "node 1 at "+addr[1]+" runs a different model or configuration (fingerprint model-1, here model-0)"))
+	s.must(lacks(1, nodes[1].err, "node 0 at "+addr[0]+" runs a different model or configuration (fingerprint model-0, here model-1)"))
 }
 
 func meshWrongRun(s *suite) {
