@@ -108,9 +108,7 @@ func (s *Server) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true
 	if !s.sealed {
-		s.refuseAllLocked("ended", func(godwit.NodeID) error {
-			return fmt.Errorf("coord: run %q: %w: the process that serves it has ended before all nodes had arrived: its error says why", s.cfg.Run, coord.ErrCoordinator)
-		})
+		s.refuseAllLocked("ended", func(godwit.NodeID) error { return s.ended() })
 	}
 	idle := make(chan struct{})
 	if s.idle = idle; len(s.conns) == 0 {
@@ -214,6 +212,10 @@ func (s *Server) enter(c *client, h hello, last bool) bool {
 		c.refuse("mismatch", fmt.Sprintf("coord: %v: this is run %q of %d nodes, not %q of %d", coord.ErrMismatch, s.cfg.Run, s.cfg.Nodes, h.Run, h.Nodes))
 		return true
 	}
+	if s.closed && !s.sealed { // while others still hear why
+		c.refuse("ended", s.ended().Error())
+		return true
+	}
 	seat := c.seat
 	if seat == godwit.NoNode {
 		seat, _ = s.roster.Free()
@@ -235,6 +237,11 @@ func (s *Server) enter(c *client, h hello, last bool) bool {
 		s.sealLocked()
 	}
 	return true
+}
+
+// ended is why nobody can join any more.
+func (s *Server) ended() error {
+	return fmt.Errorf("coord: run %q: %w: the process that serves it has ended before all nodes had arrived: its error says why", s.cfg.Run, coord.ErrCoordinator)
 }
 
 // complete is the text for a node that finds no place, which the roster makes by its address.

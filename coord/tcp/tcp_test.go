@@ -379,6 +379,14 @@ func TestAServerThatEndsRefusesWhoWaits(t *testing.T) {
 	if err := <-waits; !errors.Is(err, coord.ErrCoordinator) || !strings.Contains(err.Error(), "has ended before all nodes had arrived") {
 		t.Errorf("the node that waited: %v", err)
 	}
+	// One that arrives while others are still told hears the same, and not that a run of no nodes has no place.
+	s = serve(t, coord.Config{Run: "r", Nodes: 2, TTL: time.Minute})
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	if _, err := Join(ctx, nil, s.Addr(), token, 0, c); !errors.Is(err, coord.ErrCoordinator) || !strings.Contains(err.Error(), "has ended before all nodes had arrived") {
+		t.Errorf("the node that came late: %v", err)
+	}
 }
 
 // members is how many nodes have a seat.
