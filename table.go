@@ -44,8 +44,8 @@ type Table struct {
 	// Staleness bounds what a read may lack (SSP: Ho et al., "More Effective
 	// Distributed ML via a Stale Synchronous Parallel Parameter Server", NIPS
 	// 2013): with Within(s), a read at clock c waits until it contains all updates
-	// of all workers from clocks before c - s, and contains the worker's own. So
-	// no worker reads when it is more than s clocks ahead of another one.
+	// of all workers from clocks before c - s, and contains the worker's own that it has
+	// waited for. So no worker reads when it is more than s clocks ahead of another one.
 	// [BulkSynchronous] is s = 0; [Eventual], the zero Bound, does not wait.
 	// Clocks are counted from the last [Worker.Barrier], which counts as a clock of all
 	// workers for the reads after it. Nobody waits for a worker that has called
@@ -165,6 +165,9 @@ func (t *Table) checkRule() error {
 // checkNames returns an error for a name that files could not hold.
 func (t *Table) checkNames() error {
 	for _, x := range []struct{ what, name string }{{"name", t.Name}, {"rule's name", t.Rule.Name()}, {"initializer's name", t.Init.Name()}} {
+		if x.name == "" {
+			return fmt.Errorf("godwit: table %q: its %s is empty: it must say which one it is, with all parameters, as nodes compare it", t.Name, x.what)
+		}
 		if !utf8.ValidString(x.name) {
 			return fmt.Errorf("godwit: table %q: its %s, %q, is not UTF-8", t.Name, x.what, x.name)
 		}

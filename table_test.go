@@ -157,6 +157,19 @@ func TestAModelRefusesNamesThatFilesCannotHold(t *testing.T) {
 	}
 }
 
+// Nodes compare rules and first values by their names, so none may be empty.
+func TestAModelRefusesRulesWithoutAName(t *testing.T) {
+	for want, table := range map[string]godwit.Table{
+		"rule's name":        {Rule: named{}},
+		"initializer's name": {Init: named{}},
+	} {
+		table.Name, table.Rows, table.Dim = "t", 1, 1
+		if _, err := godwit.NewModel(table); err == nil || !strings.Contains(err.Error(), `table "t": its `+want+" is empty") {
+			t.Errorf("%v, want an error about its %s", err, want)
+		}
+	}
+}
+
 // Rules of one name that differ in what a node does with them make other models.
 func TestModelsThatDifferInWhatARuleIsHaveDifferentFingerprints(t *testing.T) {
 	seen := map[string]string{}
