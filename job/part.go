@@ -16,6 +16,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/filter"
+	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/plural"
 	"github.com/godwit-ps/godwit/job/internal/cuts"
 	"github.com/godwit-ps/godwit/node"
@@ -227,7 +228,7 @@ func (p *part) work(ctx context.Context) error {
 		Ask: func(question []byte, deliver func([]byte)) func(context.Context) error {
 			return p.node.Ask(0, question, deliver)
 		},
-		Serve: p.serve,
+		Serve: p.serve, Fork: p.fork,
 	}
 	if err := p.cut(ctx); err != nil {
 		return err
@@ -604,4 +605,21 @@ func (p *part) lost() string {
 		return "nothing keeps the model at the end of the run: " + v.failed
 	}
 	return ""
+}
+
+// fork runs the workers of a task. A panic of one, such as by a defect of the task, ends the process: the other nodes are told of it first.
+func (p *part) fork(n int, do func(i int)) {
+	var workers sync.WaitGroup
+	for i := range n {
+		workers.Go(func() { p.telling(func() { do(i) }) })
+	}
+	workers.Wait()
+}
+
+func (p *part) telling(do func()) {
+	defer host.Panicking(func(err error) {
+		self := p.session.Members()[p.session.Self()]
+		p.session.Fail(&coord.MemberError{Member: self, Err: fmt.Errorf("%w: %w", godwit.ErrPeerLost, err)}) // the process is about to end
+	})
+	do()
 }

@@ -107,7 +107,10 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 		n.host.Record(cfg.Flight.Write)
 	}
 	if cfg.Virtual == nil { // a simulation recovers by itself
-		n.host.OnPanic(cfg.Session.Fail)
+		n.host.OnPanic(func(err error) {
+			self := &coord.MemberError{Member: members[n.self], Err: fmt.Errorf("%w: %w", godwit.ErrPeerLost, err)} // the process is about to end
+			cfg.Session.Fail(self)
+		})
 	}
 	if err := n.build(); err != nil {
 		return nil, errors.Join(err, n.arena.Free())

@@ -84,7 +84,7 @@ func TestAPanicOfARuleElsewhereIsToldToAllNodes(t *testing.T) {
 			t.Error("the process goes on")
 		}
 		for _, want := range []string{
-			"the push ends: worker 0.0: push of key", "node 1 (", "node failed: panic in github.com/godwit-ps/godwit/node.faulty.Apply (panic_test.go:", "): a defect of the rule (the output",
+			"the push ends: worker 0.0: push of key", "node 1 (", "node lost: panic in github.com/godwit-ps/godwit/node.faulty.Apply (panic_test.go:", "): a defect of the rule (the output",
 			"panic: a defect of the rule", // Go's own word
 		} {
 			if !strings.Contains(string(out), want) {
@@ -114,8 +114,8 @@ func TestAPanicOfARuleElsewhereIsToldToAllNodes(t *testing.T) {
 	wg.Wait()
 	err = nodes[0].Worker(0).Push(ctx, homedAt(t, nodes[0], 1, 1), []float32{-1})
 	fmt.Println("the push ends:", err)
-	if !errors.Is(err, coord.ErrFailed) {
-		fmt.Println("which is no", coord.ErrFailed)
+	if !errors.Is(err, godwit.ErrPeerLost) {
+		t.Errorf("which is no %v", godwit.ErrPeerLost)
 	}
 	close(printed)
 	<-ctx.Done() // the process ends before

@@ -26,26 +26,33 @@ func (h *Host) Panicking() {
 		return
 	}
 	if p := recover(); p != nil {
-		where := panickedIn()
-		h.panicked.Do(func() {
-			h.onPanic(fmt.Errorf("panic in %s: %v (the output of its process has the whole stack)", where, p))
-		})
+		err := panicIn(p)
+		h.panicked.Do(func() { h.onPanic(err) })
 		panic(p)
 	}
 }
 
-// panickedIn returns the function that panicked and its line. Its caller is the function that recovered.
-func panickedIn() string {
+// Panicking is deferred by a goroutine of who uses a node: tell is told of its panic, which goes on.
+func Panicking(tell func(error)) {
+	if p := recover(); p != nil {
+		tell(panicIn(p))
+		panic(p)
+	}
+}
+
+// panicIn is the error of a panic: which function panicked, where, and with what. Its caller is the function that recovered.
+func panicIn(p any) error {
 	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
-	for began := false; ; {
-		f, more := frames.Next()
+	where := "an unknown function"
+	for began, more := false, true; more; {
+		var f runtime.Frame
+		f, more = frames.Next()
 		began = began || f.Function == "runtime.gopanic"
 		if began && !strings.HasPrefix(f.Function, "runtime.") {
-			return fmt.Sprintf("%s (%s:%d)", f.Function, path.Base(f.File), f.Line)
-		}
-		if !more {
-			return "an unknown function"
+			where = fmt.Sprintf("%s (%s:%d)", f.Function, path.Base(f.File), f.Line)
+			break
 		}
 	}
+	return fmt.Errorf("panic in %s: %v (the output of its process has the whole stack)", where, p)
 }
