@@ -108,7 +108,7 @@ func (s *Server) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true
 	if !s.sealed {
-		s.refuseAllLocked("ended", func(godwit.NodeID) error { return s.ended() })
+		s.refuseAllLocked("ended", func(godwit.NodeID) error { return s.ended("has ended before all nodes had arrived") })
 	}
 	idle := make(chan struct{})
 	if s.idle = idle; len(s.conns) == 0 {
@@ -213,7 +213,7 @@ func (s *Server) enter(c *client, h hello, last bool) bool {
 		return true
 	}
 	if s.closed && !s.sealed { // while others still hear why
-		c.refuse("ended", s.ended().Error())
+		c.refuse("ended", s.ended("is about to end, and no node can join any more").Error())
 		return true
 	}
 	seat := c.seat
@@ -240,8 +240,8 @@ func (s *Server) enter(c *client, h hello, last bool) bool {
 }
 
 // ended is why nobody can join any more.
-func (s *Server) ended() error {
-	return fmt.Errorf("coord: run %q: %w: the process that serves it has ended before all nodes had arrived: its error says why", s.cfg.Run, coord.ErrCoordinator)
+func (s *Server) ended(what string) error {
+	return fmt.Errorf("coord: run %q: %w: the process that serves it %s: its error, if it has one, says why", s.cfg.Run, coord.ErrCoordinator, what)
 }
 
 // complete is the text for a node that finds no place, which the roster makes by its address.

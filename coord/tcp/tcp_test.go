@@ -384,7 +384,7 @@ func TestAServerThatEndsRefusesWhoWaits(t *testing.T) {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
-	if _, err := Join(ctx, nil, s.Addr(), token, 0, c); !errors.Is(err, coord.ErrCoordinator) || !strings.Contains(err.Error(), "has ended before all nodes had arrived") {
+	if _, err := Join(ctx, nil, s.Addr(), token, 0, c); !errors.Is(err, coord.ErrCoordinator) || !strings.Contains(err.Error(), "is about to end, and no node can join any more") {
 		t.Errorf("the node that came late: %v", err)
 	}
 }
