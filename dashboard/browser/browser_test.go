@@ -150,6 +150,7 @@ func TestViewsOfARunAndOfItsReplay(t *testing.T) {
 			checkHidden(t, p)
 			checkFigures(t, p)
 			checkLosses(t, p)
+			checkMany(t, p)
 		}
 		p.close()
 	}
@@ -413,6 +414,43 @@ func checkLosses(t *testing.T, p *page) {
 	})()`)
 	if err != nil || !strings.Contains(got, "3 events lost · details of 1 key in 16") {
 		t.Errorf("of a run whose trace lacks something, the page says %q (%v)", got, err)
+	}
+}
+
+// checkMany looks at a run of 64 nodes and of names as long as they come: the page is as wide as the window, and no two nodes look the same. Of
+// techniques it says of how many keys they are.
+func checkMany(t *testing.T, p *page) {
+	t.Helper()
+	got, err := eval[string](p, `(async () => {
+		const ask = window.fetch, said = [], long = "n".repeat(300), nodes = [...Array(64).keys()].map((id) => ({id}));
+		const { pixels } = await import("./palette.js"), { colours, stripes } = pixels(-1, false);
+		said.push(new Set(nodes.map(({id}) => id < 8 ? colours[id] : colours[id] + " " + stripes[id])).size);
+		const technique = {key: 1, name: null, accesses: 1, moves: 0, copies: 0, replicated: 0, technique: "stays"};
+		let keys = 1;
+		window.fetch = async (path) => new Response(JSON.stringify(String(path).includes("api/runs") ? {runs: [{name: long, policy: "x"}, {name: "b", policy: "y"}]} : String(path).includes("api/affinity") ? {keys, nodes: [], techniques: [technique]} :
+			{steps: [], keys: [], runs: [long, "b"].map((name) => ({name, policy: "x", nodes: 1, seconds: 3, done: true, accesses: 1, t: [1, 2], series: {accesses: [1, 2]}}))}));
+		const app = {run: {name: long, to: 9, keys: 1, nodes, tables: [{name: long, first: 0, rows: 1}, {name: "b", first: 1, rows: 9}]}, fine() {}, failed() {}};
+		for (const name of ["tour", "affinity", "allocation", "compare"]) {
+			const main = document.createElement("main");
+			document.body.append(main);
+			const shown = (await import("./views/" + name + ".js")).open(main, app, {view: name, subject: "", with: new URLSearchParams()});
+			for (let i = 0; i < 100 && !/ key|Side|node 63/.test(main.innerText); i++) await new Promise((end) => setTimeout(end, 50));
+			said.push(name + (document.documentElement.scrollWidth > innerWidth ? " is too wide" : ""));
+			if (name === "affinity") {
+				said.push(/hottest key/.test(main.innerText.replace("The hottest keys as a table", "")));
+				keys = 5000;
+				shown.ticked();
+				for (let i = 0; i < 100 && !main.innerText.includes("Of the 1 hottest"); i++) await new Promise((end) => setTimeout(end, 50));
+				said.push(main.innerText.includes("a dot a key, of the 1 hottest"));
+			}
+			shown.close();
+			main.remove();
+		}
+		window.fetch = ask;
+		return said.join(", ");
+	})()`)
+	if want := "64, tour, affinity, false, true, allocation, compare"; err != nil || got != want {
+		t.Errorf("a run of 64 nodes and long names: %s (%v), want %s", got, err, want)
 	}
 }
 

@@ -53,7 +53,8 @@ export function percent(x) {
   if (Math.abs(p) < 0.05) {
     return (p > 0.0005 ? "< 0.1" : "0") + thin + "%";
   }
-  return (Math.abs(p) < 9.95 ? p.toFixed(1) : p.toFixed(0)) + thin + "%";
+  const close = p >= 99 && p < 99.95; // … to all, and not all
+  return (Math.abs(p) < 9.95 || close ? p.toFixed(1) : p.toFixed(0)) + thin + "%";
 }
 
 /**

@@ -1,6 +1,6 @@
 // The colours of nodes: those of Okabe and Ito, which people who do not tell red from green tell
-// apart. Beyond eight nodes colours come again, lighter and then darker, with a pattern; squares that are
-// large enough have the node's number, too.
+// apart. Beyond eight nodes colours come again, lighter and then darker, with stripes of the first colour. Beyond 24, colours are
+// the same again, and stripes darker or lighter than these; squares that are large enough have the node's number, too.
 
 /** @type {[number, number, number][]} */
 const base = [
@@ -48,8 +48,22 @@ export function patterned(/** @type {number} */ node) {
 }
 
 /**
- * The colours of all owners as pixels of ImageData, 256 of them, and those of their stripes: the
- * colour that a node beyond the eighth shares with others.
+ * The colour of the stripes of a node beyond the eighth.
+ * @param {number} node
+ * @returns {[number, number, number]}
+ */
+function stripe(node) {
+  const round = Math.floor(node / (3 * base.length)); // of colours that are all different
+  if (round === 0) {
+    return rgb(node % base.length);
+  }
+  const [r, g, b] = rgb(node);
+  const to = round % 2 ? 0 : 255;
+  return [mix(r, to, 0.5), mix(g, to, 0.5), mix(b, to, 0.5)];
+}
+
+/**
+ * The colours of all owners as pixels of ImageData, 256 of them, and those of their stripes.
  * @param {number} only the one node to show in colour, or -1
  * @param {boolean} dark
  */
@@ -63,7 +77,7 @@ export function pixels(only, dark) {
     }
     return new Uint32Array(bytes.buffer);
   };
-  return { colours: all(rgb), stripes: all((node) => rgb(node % base.length)) };
+  return { colours: all(rgb), stripes: all(stripe) };
 }
 
 /** Curves that are not of nodes. */

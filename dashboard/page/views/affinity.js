@@ -3,7 +3,7 @@
 
 import { json, Newest } from "../api.js";
 import { card, choice, fill, h, table } from "../dom.js";
-import { count, percent, plural } from "../format.js";
+import { count, percent, plural, sentence } from "../format.js";
 import { Names, rowOf } from "../keys.js";
 import { css } from "../palette.js";
 import { here, link, set } from "../place.js";
@@ -46,6 +46,7 @@ class AffinityView {
     /** @type {[number, number][]} */
     this.placed = [];
     this.pointedAt = -1;
+    this.part = ""; // of the keys, of which the techniques are known; empty: all
     this.tip = new Tip();
     this.names = new Names(app.run, () => undefined);
     this.controls = h("div", { class: "tools-row" });
@@ -62,9 +63,12 @@ class AffinityView {
     });
     this.picture.setHeight(290);
     this.read = h("p", { class: "read", "aria-live": "polite" });
+    this.which = h("p", {});
+    const dots = card("Access frequency and technique", null, [], this.picture.el, this.read);
+    dots.querySelector("header h2")?.after(this.which);
     main.append(h("section", { class: "card", "aria-label": "Which keys" }, this.controls, this.about),
       h("div", { class: "pair" }, card("Where they were", "share of time, and moves", [], this.nodes), card("What was done with them", null, [], this.sums)),
-      card("Access frequency and technique", "a dot a key, of the 2,000 hottest", [], this.picture.el, this.read),
+      dots,
       h("section", { class: "card" }, h("details", {}, h("summary", {}, "The hottest keys as a table"), this.list)));
     this.newest = new Newest((s) => json("api/affinity", this.selection(), s), (a) => this.show(a), app.failed);
     this.themed = onTheme(() => this.draw());
@@ -115,6 +119,8 @@ class AffinityView {
     this.about.textContent = a.keys === 0 ? "No traced key is called like that." : `${plural(a.keys, "key")}`;
     this.showNodes(a);
     this.points = a.techniques ?? [];
+    this.part = this.points.length < a.keys ? `of the ${thousands(this.points.length)} hottest` : "";
+    this.which.textContent = ["a dot a key", this.part].filter(Boolean).join(", ");
     this.showSums();
     fill(this.list, table("The hottest keys", ["key", "name", "technique", "#accesses", "#moves", "#replicas set up", "#time with a replica"], this.points.slice(0, 200).map((k) =>
       [h("a", { class: "key", href: link("key", rowOf(this.app.run, k.key)) }, rowOf(this.app.run, k.key)), k.name ?? "–", textOf(k.technique), count(k.accesses), count(k.moves), count(k.copies), percent(k.replicated)])));
@@ -144,7 +150,7 @@ class AffinityView {
       bar.style.backgroundColor = `var(${paint})`;
       return h("div", { class: "row" }, h("span", {}, text), h("b", {}, plural(of.length, "key")), h("div", { class: "meter", "aria-hidden": "true" }, bar),
         h("span", { class: "about" }, `${percent(accesses ? of.reduce((s, k) => s + k.accesses, 0) / accesses : 0)} of the accesses`));
-    })), h("p", { class: "notes" }, "Of the 2,000 hottest keys of the selection."));
+    })), this.part ? h("p", { class: "notes" }, `${sentence(this.part)} keys of the selection.`) : null);
   }
 
   draw() {
@@ -266,6 +272,14 @@ class AffinityView {
     this.tip.close();
     this.themed();
   }
+}
+
+/**
+ * A whole number with its thousands apart.
+ * @param {number} n
+ */
+function thousands(n) {
+  return n.toLocaleString("en");
 }
 
 /** @param {string} technique */

@@ -22,7 +22,7 @@ const tall = 150; // of a picture, in pixels of the page
 export function open(main, app) {
   const list = h("div", { class: "stacked" });
   main.append(h("p", { class: "tale soft" }, "The same task by several policies. Each picture has a line for each key or for several, and time from left to right. The colour is the owner; dark dots are replicas. ",
-    app.run.nodes.map((n) => h("span", { class: "nowrap" }, chip(n.id), ` node ${n.id} `))), list);
+    app.run.nodes.map((n) => [h("span", { class: "nowrap" }, chip(n.id), ` node ${n.id}`), " "]).flat()), list);
   /** @type {Shown[]} */
   let shown = [];
   let stop = new AbortController();
