@@ -808,4 +808,8 @@ func TestTheOverviewTellsThatARunFailed(t *testing.T) {
 	if o, ok := sentence.(object); !ok || o["text"] != "the run failed: node 2: node lost" || o["level"] != "bad" || len(findings) != 1 {
 		t.Errorf("the verdict is %v, of %v", sentence, findings)
 	}
+	r = &run{rec: &record.Run{Events: []record.Event{{Start: &record.Start{}}, {End: &record.End{}}}}}
+	if sentence, _ := r.verdict(time.Second); strings.Contains(sentence.(object)["text"].(string), "yet") {
+		t.Errorf("the verdict is %v, of a run that is over", sentence)
+	}
 }

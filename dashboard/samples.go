@@ -293,7 +293,11 @@ func (r *run) verdict(span time.Duration) (sentence any, findings []object) {
 		findings = append(findings, object{"ill": "failed", "text": "the run failed: " + end.Error, "advice": nil, "share": nil, "figures": object{}, "node": nil, "level": "bad"})
 	}
 	if len(in.Nodes) == 0 && len(findings) == 0 {
-		return object{"text": "no node has told yet how it trains: each does so every second", "level": "note"}, findings
+		text := "no node told how it trained"
+		if live {
+			text = "no node has told yet how it trains: each does so every second"
+		}
+		return object{"text": text, "level": "note"}, findings
 	}
 	for _, f := range diagnose.Diagnose(in) {
 		figures := object{}

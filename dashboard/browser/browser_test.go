@@ -151,10 +151,13 @@ func TestViewsOfARunAndOfItsReplay(t *testing.T) {
 			checkFigures(t, p)
 			checkLosses(t, p)
 			checkMany(t, p)
+			checkSilent(t, p)
+			checkUnknown(t, p, replay.address)
 		}
 		p.close()
 	}
 	checkForeignLink(t, browser, replay.address)
+	checkEnded(t, browser, replay)
 }
 
 // rename gives a key of the run in a folder a nasty name.
@@ -451,6 +454,70 @@ func checkMany(t *testing.T, p *page) {
 	})()`)
 	if want := "64, tour, affinity, false, true, allocation, compare"; err != nil || got != want {
 		t.Errorf("a run of 64 nodes and long names: %s (%v), want %s", got, err, want)
+	}
+}
+
+// checkSilent looks at a run whose nodes told nothing: what the page says of it depends on whether it goes on.
+func checkSilent(t *testing.T, p *page) {
+	t.Helper()
+	got, err := eval[string](p, `(async () => {
+		const ask = window.fetch, said = [];
+		window.fetch = async () => new Response(JSON.stringify({nodes: [{id: 0, parts: null, throughput: null}], slowest: null, verdict: null, findings: [], waste: null, loss: [], metrics: []}));
+		for (const live of [true, false]) {
+			for (const name of ["overview", "cluster"]) {
+				const main = document.createElement("main");
+				document.body.append(main);
+				const shown = (await import("./views/" + name + ".js")).open(main, {run: {name: "a", live, nodes: [{id: 0}], tables: []}, fine() {}, failed() {}}, {with: new URLSearchParams()});
+				said.push(main.innerText.includes("yet"));
+				for (let i = 0; i < 100 && main.querySelector(".empty:not([hidden])") === null; i++) await new Promise((end) => setTimeout(end, 50));
+				said.push(main.innerText.includes("yet"), main.innerText.includes("compute as fast"));
+				shown.close();
+				main.remove();
+			}
+		}
+		window.fetch = ask;
+		return said.join(" ");
+	})()`)
+	if want := "false true false false true false false false false false false false"; err != nil || got != want {
+		t.Errorf("of a run whose nodes told nothing, the page says %s (%v), want %s", got, err, want)
+	}
+}
+
+// checkUnknown opens the address of a run that is not there: the page says so, and not that it waits.
+func checkUnknown(t *testing.T, p *page, address string) {
+	t.Helper()
+	base, _, _ := strings.Cut(address, "?")
+	if err := p.load(base + "#/overview?run=nonesuch"); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.until(`document.querySelector("#trouble").textContent.includes("no such run") && document.querySelector("main").textContent.includes("nothing to show") && document.querySelector("#run select option[selected]").textContent === "choose one"`); err != nil {
+		t.Error(err)
+	}
+	if _, err := eval[chromedp.Void](p, `{ const s = document.querySelector("#run select"); s.selectedIndex = 1; s.dispatchEvent(new Event("change")); }`); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.until(`document.querySelectorAll(".steps .stack").length > 0 && document.querySelector("#trouble").hidden`); err != nil {
+		t.Error(err)
+	}
+	p.troubles() // the browser complains of what the server refused
+}
+
+// checkEnded ends the server of a page: the views that are opened then say so, and nothing of the run.
+func checkEnded(t *testing.T, browser string, replay *program) {
+	t.Helper()
+	p := opened(t, browser, looks[0])
+	whenTraced(t, p, replay.address)
+	replay.interrupt()
+	if err := p.until(`document.querySelector(".badge.lost") !== null`); err != nil {
+		t.Error(err)
+	}
+	for _, name := range []string{"cluster", "overview"} {
+		if _, err := eval[chromedp.Void](p, fmt.Sprintf("location.hash = %q", "#/"+name)); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.until(`document.querySelector("#trouble").textContent.includes("The server has ended") && !document.querySelector("#trouble").hidden && !document.querySelector("main").innerText.includes("yet")`); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

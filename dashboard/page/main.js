@@ -62,13 +62,15 @@ let toured = false;
 let stream = null;
 let streamOf = "";
 let ended = false;
+let unknown = false; // nothing is known of the run, and it is not one that has not begun
 
 /** @param {unknown} err */
 function failed(err) {
   if (err instanceof DOMException && err.name === "AbortError") {
     return;
   }
-  const text = err instanceof TypeError ? "The server does not answer. The page shows what it had last." : err instanceof Error ? err.message : String(err);
+  const silent = ended ? "The server has ended: only what the page has already is shown." : "The server does not answer. The page shows what it had last.";
+  const text = err instanceof TypeError ? silent : err instanceof Error ? err.message : String(err);
   trouble.hidden = false;
   if (trouble.textContent !== text) {
     trouble.textContent = text;
@@ -88,7 +90,7 @@ function showTabs() {
 function showRun() {
   if (!run) {
     runLine.dataset["words"] = "";
-    fill(runLine, h("span", {}, "waiting for a run"));
+    fill(runLine, unknown && runs.length ? pick("") : h("span", {}, unknown ? "no run" : "waiting for a run"));
     return;
   }
   const words = JSON.stringify([runs.map((r) => [r.name, r.policy]), run.name, run.task, run.policy, run.nodes.length]);
@@ -97,10 +99,18 @@ function showRun() {
     return; // a list of runs may be open
   }
   runLine.dataset["words"] = words;
-  const pick = runs.length > 1 ? choice("Run", runs.map((r) => [r.name, `${r.name} · ${r.policy}`]), run.name, (name) => set({ run: name, t: null, from: null, to: null })) :
-    h("span", {}, "Run ", h("b", {}, run.name));
-  fill(runLine, pick, run.task ? h("span", {}, "Task ", h("b", {}, run.task)) : null, h("span", {}, "Policy ", h("b", {}, run.policy)),
+  fill(runLine, runs.length > 1 ? pick(run.name) : h("span", {}, "Run ", h("b", {}, run.name)), run.task ? h("span", {}, "Task ", h("b", {}, run.task)) : null, h("span", {}, "Policy ", h("b", {}, run.policy)),
     h("span", {}, h("b", {}, run.nodes.length), run.nodes.length === 1 ? " node" : " nodes"), keyCount);
+}
+
+/**
+ * Makes the choice of a run.
+ * @param {string} name of the one that is shown; empty: none
+ */
+function pick(name) {
+  /** @type {[string, string][]} */
+  const all = runs.map((r) => [r.name, `${r.name} · ${r.policy}`]);
+  return choice("Run", name ? all : [["", "choose one"], ...all], name, (chosen) => set({ run: chosen || null, t: null, from: null, to: null }));
 }
 
 /** @param {number} keys */
@@ -142,9 +152,11 @@ function show() {
   }
   view?.close?.();
   view = null;
-  fine();
+  if (!unknown) { // else what is wrong still is
+    fine();
+  }
   if (!app) {
-    fill(main, h("p", { class: "empty" }, "No node has begun to write yet. This page goes on by itself when a run begins."));
+    fill(main, h("p", { class: "empty" }, unknown ? "There is nothing to show." : "No node has begun to write yet. This page goes on by itself when a run begins."));
     return;
   }
   shown = name;
@@ -155,20 +167,24 @@ function show() {
 /** Reads which run it is, and follows it. */
 async function load() {
   const wanted = here().with.get("run") ?? "";
+  /** @type {unknown} */
+  let refusal = null;
   try {
     runs = (await json("api/runs")).runs ?? [];
     run = runs.length ? await json("api/run") : null;
     fine();
   } catch (err) {
-    if (!(err instanceof Refusal && err.status === 503)) {
-      failed(err);
-    }
-    run = null;
+    refusal = err instanceof Refusal && err.status === 503 ? null : err;
+    run = err instanceof TypeError && streamOf === wanted ? run : null; // a server that does not answer says nothing new of the run
   }
+  unknown = refusal !== null && run === null;
   app = run ? Object.assign(app ?? { failed, fine }, { run }) : null;
   showRun();
   showStatus(null);
   show();
+  if (refusal !== null) {
+    failed(refusal);
+  }
   follow(wanted);
   if (run && !introduced(run)) {
     const of = run;

@@ -51,7 +51,7 @@ export function open(main, app, place) {
   const metrics = h("div", { class: "tools" });
   cards.find((c) => c.name === "metrics")?.el.querySelector("header")?.append(metrics);
   let offered = ""; // names of metrics
-  const nothing = h("p", { class: "empty" }, "No figures yet.");
+  const nothing = h("p", { class: "empty", hidden: true });
   const range = choice("Show", [["", "the whole run"], ["60", "the last minute"], ["600", "the last 10 minutes"]], place.with.get("last") ?? "", (v) => {
     set({ last: v || null }, true);
     newest.want();
@@ -78,6 +78,7 @@ export function open(main, app, place) {
   const show = (c) => {
     app.fine();
     const t = c.t ?? [];
+    nothing.textContent = app.run.live ? "No figures yet." : "There are no figures.";
     nothing.hidden = t.length > 0;
     for (const name of /** @type {const} */ (["throughput", "rounds"])) {
       const nodes = (c.nodes ?? []).filter((n) => n.series[name]);

@@ -38,7 +38,7 @@ export function open(main, app) {
   const figures = h("dl", { class: "figures" });
   const loss = new Chart({ title: "Loss by epoch", value: figure, time: (e) => Number.isInteger(e) ? String(e) : "", unit: "epoch", height: 176 });
   const quality = h("p", { class: "small soft" });
-  const noLoss = h("p", { class: "empty" }, "No epoch is over yet.");
+  const noLoss = h("p", { class: "empty", hidden: true });
   main.append(verdict, figures,
     h("div", { class: "pair" },
       card("Where a step goes", "the time of each node's workers, with the processor time that server work and garbage collection take beside it", [], steps),
@@ -49,10 +49,11 @@ export function open(main, app) {
   /** @param {Overview} o */
   const show = (o) => {
     app.fine();
-    showVerdict(verdict, o);
+    showVerdict(verdict, o, app.run);
     showFigures(figures, o, app.run);
     showSteps(steps, o, app.run);
-    showWaste(waste, o);
+    showWaste(waste, o, app.run);
+    noLoss.textContent = sentence(noEpoch(app.run)) + ".";
     noLoss.hidden = (o.loss?.length ?? 0) > 0;
     loss.el.hidden = !noLoss.hidden;
     loss.show((o.loss ?? []).map((l) => l.epoch), [{ label: "loss", stroke: curves[0] ?? "", points: true }], [(o.loss ?? []).map((l) => l.loss)]);
@@ -73,17 +74,26 @@ export function open(main, app) {
 }
 
 /**
+ * What is said of a run of which no loss is known.
+ * @param {import("../types.js").Run} run
+ */
+function noEpoch(run) {
+  return run.live ? "no epoch is over yet" : "no epoch came to its end";
+}
+
+/**
  * @param {HTMLElement} el
  * @param {Overview} o
+ * @param {import("../types.js").Run} run
  */
-function showVerdict(el, o) {
+function showVerdict(el, o, run) {
   const { tone, mark, word } = levelOf(o);
   el.className = `card verdict ${tone}`;
   const rest = (o.findings ?? []).filter((f, i) => i > 0 || f.text !== o.verdict?.text);
   const advice = o.verdict?.advice ?? o.findings?.[0]?.advice;
   const wasOpen = el.querySelector("details")?.open ?? false;
   fill(el, h("span", { class: "mark", "aria-hidden": "true" }, mark),
-    h("div", {}, h("h2", {}, h("span", { class: "unseen" }, word + ": "), sentence(o.verdict?.text ?? "No verdict yet: nodes have told too little of themselves.")),
+    h("div", {}, h("h2", {}, h("span", { class: "unseen" }, word + ": "), sentence(o.verdict?.text ?? (run.live ? "no verdict yet: nodes have told nothing of themselves" : "no verdict: nodes told nothing of themselves"))),
       advice ? h("p", { class: "advice" }, sentence(advice)) : null),
     h("span", { class: "badge", hidden: !o.findings?.length }, plainShare(o.findings?.[0])),
     rest.length ? h("details", { open: wasOpen }, h("summary", {}, rest.length === 1 ? "One more finding" : `${rest.length} more findings`),
@@ -118,9 +128,9 @@ function showFigures(el, o, run) {
     one("Throughput", known.length ? count(known.reduce((s, n) => s + (n.throughput ?? 0), 0)) + " /s" : "–", run.unit ? `${run.unit}, all nodes` : "all nodes"),
     one("Computing", percent(ofWorkers(nodes, ["compute"])), "of the workers' time"),
     one("Waiting", percent(ofWorkers(nodes, waits)), "of the workers' time"),
-    one("Slowest node", slow(o) ? `node ${o.slowest?.node}` : "none", slow(o) ? `${percent(o.slowest?.speed)} of the others' speed` : "nodes compute as fast as each other"),
+    one("Slowest node", slow(o) ? `node ${o.slowest?.node}` : o.slowest ? "none" : "–", slow(o) ? `${percent(o.slowest?.speed)} of the others' speed` : o.slowest ? "nodes compute as fast as each other" : run.nodes.length > 1 ? "speeds are not known" : "the run has one node"),
     one("Refreshes unread", percent(o.waste?.unread), "of those that came for replicas"),
-    one("Loss", figure(last?.loss), last ? `epoch ${last.epoch}` : "no epoch is over yet"));
+    one("Loss", figure(last?.loss), last ? `epoch ${last.epoch}` : noEpoch(run)));
 }
 
 /**
@@ -161,7 +171,7 @@ function showSteps(el, o, run) {
   const nodes = o.nodes ?? [];
   const used = parts.filter(([name]) => nodes.some((n) => (n.parts?.[name] ?? 0) > 0));
   if (!used.length) {
-    fill(el, h("p", { class: "empty" }, "Nodes have told nothing of their time yet."));
+    fill(el, h("p", { class: "empty" }, run.live ? "Nodes have told nothing of their time yet." : "Nodes told nothing of their time."));
     return;
   }
   const wasOpen = el.querySelector("details")?.open ?? false;
@@ -222,11 +232,12 @@ export function chip(node) {
 /**
  * @param {HTMLElement} el
  * @param {Overview} o
+ * @param {import("../types.js").Run} run
  */
-function showWaste(el, o) {
+function showWaste(el, o, run) {
   const w = o.waste;
   if (!w) {
-    fill(el, h("p", { class: "empty" }, "Not measured yet."));
+    fill(el, h("p", { class: "empty" }, run.live ? "Not measured yet." : "Not measured."));
     return;
   }
   /** @type {[string, number | null, string][]} */
