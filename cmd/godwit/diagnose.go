@@ -30,12 +30,13 @@ looked at (NAME-restartN). The first line has the run's name.
 
 A run that failed is not well: why it did stands before what held it up.
 
-With --json, stdout has one object: "run", "policy", "failed", why the run failed, where it did,
-"findings", each with "ill", "loss" (share of the workers' time), "node", "peer", "keys", "text",
-"advice" and "figures", and "damaged", how many lines of samples and events could not be read.
+With --json, stdout has one object: "run", "policy", "failed", why the run failed (empty: it did
+not, or goes on), "findings", each with "ill", "loss" (share of the workers' time), "node", "peer",
+"keys", "text", "advice" and "figures", "crowded", whether processors were taken, so that it is not
+known why workers wait, and "damaged", how many lines of samples and events could not be read.
 
 Exit codes:
-  0    no ill was found: the run is well, or no node has told yet how it trains
+  0    no ill was found: the run is well, or no node has told how it trains
   1    failed
   2    wrong usage
   4    the run has an ill, or failed`,
@@ -131,10 +132,11 @@ func findingsAsJSON(w io.Writer, r *record.Run, in *diagnose.Input, found []diag
 	return json.NewEncoder(w).Encode(struct {
 		Run      string             `json:"run"`
 		Policy   string             `json:"policy"`
-		Failed   string             `json:"failed,omitempty"`
+		Failed   string             `json:"failed"`
 		Findings []diagnose.Finding `json:"findings"`
+		Crowded  bool               `json:"crowded"`
 		Damaged  int                `json:"damaged"`
-	}{runOf(r), in.Policy, failed(r), found, r.Bad})
+	}{runOf(r), in.Policy, failed(r), found, in.Crowded(), r.Bad})
 }
 
 func writeFindings(w io.Writer, r *record.Run, in *diagnose.Input, found []diagnose.Finding) error {
@@ -145,7 +147,8 @@ func writeFindings(w io.Writer, r *record.Run, in *diagnose.Input, found []diagn
 		fmt.Fprintf(&b, "the run failed: %s\n", trace.Printable(strings.ReplaceAll(why, "\n", "; ")))
 	}
 	switch {
-	case len(in.Nodes) == 0 && why != "": // nor will it tell
+	case len(in.Nodes) == 0 && r.End() != nil:
+		b.WriteString("no node told how it trained: each does so every second\n")
 	case len(in.Nodes) == 0:
 		b.WriteString("no node has told yet how it trains: each does so every second\n")
 	case len(found) == 0 && why != "":

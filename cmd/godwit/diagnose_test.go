@@ -93,8 +93,16 @@ func TestDiagnoseSaysFirstThatTheRunFailed(t *testing.T) {
 		if code, stdout, _ := run(t, "diagnose", dir); code != 4 || !strings.Contains(stdout, x.want) || strings.Contains(stdout, x.lack) {
 			t.Errorf("code %d, %q", code, stdout)
 		}
-		if code, stdout, _ := run(t, "diagnose", "--json", dir); code != 4 || !strings.Contains(stdout, `"failed":"node 2 `) {
+		if code, stdout, _ := run(t, "diagnose", "--json", dir); code != 4 || !strings.Contains(stdout, `"failed":"node 2 `) || !strings.Contains(stdout, `"crowded":false`) {
 			t.Errorf("code %d, %q", code, stdout)
+		}
+		for _, node := range []string{"node-0", "node-1", "node-2"} {
+			if err := os.RemoveAll(filepath.Join(dir, node)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if code, stdout, _ := run(t, "diagnose", dir); code != 4 || !strings.Contains(stdout, "no node told") {
+			t.Errorf("code %d, %q, of a run that is over, of which no node told anything", code, stdout)
 		}
 	}
 }
