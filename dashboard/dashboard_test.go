@@ -813,3 +813,29 @@ func TestTheOverviewTellsThatARunFailed(t *testing.T) {
 		t.Errorf("the verdict is %v, of a run that is over", sentence)
 	}
 }
+
+// A run of very many epochs has curves that a page can draw: evenly chosen points, the first and the last ones among them.
+func TestCurvesOfManyEpochsHaveFewPoints(t *testing.T) {
+	for _, n := range []int{0, 1, mostPoints, mostPoints + 1, 100 * mostPoints} {
+		rec := &record.Run{}
+		for i := range n {
+			rec.Events = append(rec.Events, record.Event{Epoch: &record.Epoch{Epoch: i + 1}}, record.Event{Evaluation: &record.Evaluation{Epoch: i + 1, Metrics: []record.Metric{{Name: "MRR"}, {Name: "RMSE"}}}})
+		}
+		loss, metrics := (&run{rec: rec}).curves(0)
+		want := min(n, mostPoints)
+		if len(loss) < want || len(loss) > want+1 || len(metrics) != 2*len(loss) {
+			t.Fatalf("%d epochs have %d losses and %d metrics", n, len(loss), len(metrics))
+		}
+		if n == 0 {
+			continue
+		}
+		if loss[0]["epoch"] != 1 || loss[len(loss)-1]["epoch"] != n || metrics[len(metrics)-1]["epoch"] != n {
+			t.Errorf("%d epochs have losses from %v to %v", n, loss[0], loss[len(loss)-1])
+		}
+		for i := 1; i < len(loss); i++ {
+			if step := loss[i]["epoch"].(int) - loss[i-1]["epoch"].(int); step < 1 || step > n/mostPoints+1 {
+				t.Fatalf("%d epochs: a loss %d epochs after the one before", n, step)
+			}
+		}
+	}
+}

@@ -35,7 +35,15 @@ func (r *run) describe(o object, n int) {
 	}
 }
 
-// curves returns the loss and the metrics of a run that began at a time, in ns since 1970.
+// mostPoints is how many epochs and evaluations of a run curves have at the most, beside its last ones: more than a picture has columns.
+const mostPoints = 1000
+
+// chosen reports whether the i-th of n is one of mostPoints that lie evenly, or the last.
+func chosen(i, n int) bool {
+	return n <= mostPoints || i == n-1 || i == 0 || i*mostPoints/n != (i-1)*mostPoints/n
+}
+
+// curves returns the loss and the metrics of a run that began at a time, in ns since 1970. Of many epochs it has some.
 func (r *run) curves(start int64) (loss, metrics []object) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,13 +61,29 @@ func (r *run) curves(start int64) (loss, metrics []object) {
 			said[name] = m
 		}
 	}
+	epochs, evaluations := 0, 0
+	for _, e := range r.rec.Events {
+		if e.Epoch != nil {
+			epochs++
+		}
+		if e.Evaluation != nil {
+			evaluations++
+		}
+	}
+	epoch, evaluation := 0, 0
 	for _, e := range r.rec.Events {
 		t := seconds(e.Time.UnixNano() - start)
 		if x := e.Epoch; x != nil {
-			loss = append(loss, object{"t": t, "epoch": x.Epoch, "loss": x.Loss})
+			if chosen(epoch, epochs) {
+				loss = append(loss, object{"t": t, "epoch": x.Epoch, "loss": x.Loss})
+			}
+			epoch++
 		}
 		if x := e.Evaluation; x != nil {
-			tell(t, x.Epoch, x.Metrics)
+			if chosen(evaluation, evaluations) {
+				tell(t, x.Epoch, x.Metrics)
+			}
+			evaluation++
 		}
 		if x := e.End; x != nil {
 			tell(t, x.Epochs, x.Metrics)
