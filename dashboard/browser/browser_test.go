@@ -380,6 +380,9 @@ func checkFigures(t *testing.T, p *page) {
 	if got, err := eval[string](p, `Promise.all([import("./chart.js"), import("./format.js")]).then(([c, f]) => c.labels([0.69311, 0.69312, 0.69313], f.figure).join(" "))`); err != nil || got != want {
 		t.Errorf("ticks are called %s (%v), want %s", got, err, want)
 	}
+	if got, err := eval[string](p, `import("./chart.js").then((c) => [[0.612095768187, 0.6120957681871, false], [0.6120, 0.6122, false], [3, 3, true], [0, 0, true]].map((x) => c.rangeOf(...x).map((y) => y.toFixed(6)).join(" ")).join("; "))`); err != nil || got != "0.563128 0.661063; 0.611984 0.612216; 0.000000 3.240000; 0.000000 0.080000" {
+		t.Errorf("a loss that does not change any more, one that does, and others have axes of %s (%v)", got, err)
+	}
 	const times = "0 s 1 s 2 s 3 s 4 s 5 s; 0.04 s 0.06 s; 7.5 s 8.0 s 8.5 s; 60 s 120 s 180 s 240 s; 10:00 20:00 30:00 40:00 50:00 1:00:00; 0 s 20 s 40 s; 0.00 s"
 	if got, err := eval[string](p, `import("./format.js").then((f) => [[0, 5.33, 7], [0.031, 0.071, 3], [7.2, 8.9, 4], [31, 241, 5], [1, 4000, 7], [0, 59, 3], [0, 0, 7]].map((x) => f.ticks(...x).map(([, text]) => text.replace("\u202f", " ")).join(" ")).join("; "))`); err != nil || got != times {
 		t.Errorf("round times are %s (%v), want %s", got, err, times)

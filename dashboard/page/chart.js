@@ -165,19 +165,21 @@ export function labels(ticks, value) {
   return ticks.map((t) => t.toFixed(Math.min(12, Math.max(0, Math.ceil(-Math.log10(step || 1) - 1e-6)))));
 }
 
+const noise = 1e-5; // so small a share of a figure is no change of it
+
 /**
- * The range of the y axis, with some room.
+ * The range of the y axis, with some room. What changes by less than noise is a straight line.
  * @param {number | null} low
  * @param {number | null} high
  * @param {boolean} zero
  * @returns {[number, number]}
  */
-function rangeOf(low, high, zero) {
+export function rangeOf(low, high, zero) {
   if (low === null || high === null) {
     return [0, 1];
   }
   const from = zero ? Math.min(0, low) : low;
-  const room = (high - from || Math.abs(high) || 1) * 0.08;
+  const room = (high - from > Math.abs(high) * noise ? high - from : Math.abs(high) || 1) * 0.08;
   return [zero && from === 0 ? 0 : from - room, high + room];
 }
 
