@@ -71,7 +71,7 @@ func TestDecisionsAreReadAsTheyWereWritten(t *testing.T) {
 		if err := l.Explain(&text, &tr.Header); err != nil {
 			t.Fatal(err)
 		}
-		for _, words := range []string{"moved the key to node 2: of 4294967290 changes since version 5, node 2", "did not announce it in time, made 7", "node 2 asked for a copy", "not announced, or not in time, had cost 16777216", "3 pulls and 1 pushes elsewhere that were not announced, or not in time, and", "512 times the usual"} {
+		for _, words := range []string{"moved the key to node 2: of 4294967290 changes since version 5, node 2", "did not announce it in time, made 7", "node 2 asked for a copy", "not announced, or not in time, had cost 16777216", "3 pulls and 1 pushes elsewhere that were not announced, or not in time, and", "512 times the usual", ", while it is not the owner, asks for the key: ", ", while it is not the owner, fetches the value ahead"} {
 			if !strings.Contains(text.String(), words) {
 				t.Errorf("%q is not in\n%s", words, text.String())
 			}

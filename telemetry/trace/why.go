@@ -51,7 +51,7 @@ func (e *Event) Why() string {
 	case d.Ended != nil:
 		return fmt.Sprintf("node %d %s: %s", e.Node, d.did(), d.Ended.why())
 	case d.Planned != nil:
-		return fmt.Sprintf("node %d %s: %s", e.Node, d.did(), d.Planned.why())
+		return fmt.Sprintf("node %d, while it is not the owner, %s: %s", e.Node, d.plans(), d.Planned.why())
 	}
 	return ""
 }
@@ -78,12 +78,23 @@ func (d *Decision) did() string {
 		return "asked for the key"
 	case BidFor:
 		return "told the owner how much it changes the key"
-	case FetchAhead:
-		return "fetches the value ahead of each use, and asks for no copy"
 	case EndCopy:
 		return "gave its replica up"
 	}
 	return "asked for nothing"
+}
+
+// plans says how a node gets the key whenever a worker announces it and the key is elsewhere. It may be the owner all the time.
+func (d *Decision) plans() string {
+	switch d.Done {
+	case AskCopy:
+		return "asks for a replica"
+	case AskKey:
+		return "asks for the key"
+	case FetchAhead:
+		return "fetches the value ahead of each use, and asks for no copy"
+	}
+	return "asks for nothing"
 }
 
 func (p *Placed) why() string {

@@ -167,7 +167,7 @@ class Life {
   /** @param {Key} key */
   showDecisions(key) {
     const list = key.decisions ?? [];
-    fill(this.decided, list.length === 0 ? h("p", { class: "empty" }, "None was recorded: no node asked for the key, or the trace is of a version that has none.")
+    fill(this.decided, list.length === 0 ? h("p", { class: "empty" }, "None was recorded: no node asked for the key, or keys changed too often to write down those of this one, or the trace is of a version that has none.")
       : table("What was decided about the key", ["time", "what, and why"], list.map((d) => [moment(d.t, this.app.run.to), h("span", {}, chip(d.node), ` ${d.text}`)])));
   }
 
