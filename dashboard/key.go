@@ -221,7 +221,7 @@ func why(l *trace.Life, lanes []lane) string {
 	case len(others) == 0:
 		b.WriteString(": no other node accessed it.")
 	default:
-		fmt.Fprintf(&b, ". %s.", strings.Join(others, "; "))
+		fmt.Fprintf(&b, ". %s.", strings.Join(others, ". "))
 	}
 	return b.String()
 }

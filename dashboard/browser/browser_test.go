@@ -151,6 +151,7 @@ func TestViewsOfARunAndOfItsReplay(t *testing.T) {
 			checkFigures(t, p)
 			checkLosses(t, p)
 			checkMany(t, p)
+			checkLearning(t, p)
 			checkSilent(t, p)
 			checkUnknown(t, p, replay.address)
 		}
@@ -457,6 +458,28 @@ func checkMany(t *testing.T, p *page) {
 	})()`)
 	if want := "64, tour, affinity, false, true, allocation, compare"; err != nil || got != want {
 		t.Errorf("a run of 64 nodes and long names: %s (%v), want %s", got, err, want)
+	}
+}
+
+// checkLearning looks at the curves of a run of many epochs: points do not hide the line, and the metric that is shown first is one with a curve.
+func checkLearning(t *testing.T, p *page) {
+	t.Helper()
+	got, err := eval[string](p, `(async () => {
+		const ask = window.fetch, metric = (name, t) => ({t, epoch: t, split: "test", name, value: t});
+		window.fetch = async () => new Response(JSON.stringify({t: [1, 2], nodes: [], loss: [], metrics: [metric("first", 0), metric("often", 1), metric("often", 2), metric("last", 3)]}));
+		const main = document.createElement("main");
+		document.body.append(main);
+		const shown = (await import("./views/cluster.js")).open(main, {run: {name: "a", to: 3, live: false, nodes: [], tables: []}, fine() {}, failed() {}}, {with: new URLSearchParams()});
+		for (let i = 0; i < 100 && main.querySelectorAll("select").length < 2; i++) await new Promise((end) => setTimeout(end, 50));
+		const chosen = main.querySelectorAll("select")[1]?.value;
+		shown.close();
+		main.remove();
+		window.fetch = ask;
+		const { few } = await import("./chart.js");
+		return chosen + " " + few(new Array(10)) + " " + few(new Array(900));
+	})()`)
+	if want := "test often true false"; err != nil || got != want {
+		t.Errorf("learning curves: %s (%v), want %s", got, err, want)
 	}
 }
 

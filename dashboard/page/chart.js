@@ -165,6 +165,14 @@ export function labels(ticks, value) {
   return ticks.map((t) => t.toFixed(Math.min(12, Math.max(0, Math.ceil(-Math.log10(step || 1) - 1e-6)))));
 }
 
+/**
+ * Whether points of a curve are marked: many would hide it.
+ * @param {unknown[] | null | undefined} points
+ */
+export function few(points) {
+  return (points?.length ?? 0) <= 60;
+}
+
 const noise = 1e-5; // so small a share of a figure is no change of it
 
 /**

@@ -1,7 +1,7 @@
 // The cluster: how much it does, what it sends and waits for, how evenly, and what it learns.
 
 import { json, Newest } from "../api.js";
-import { Chart } from "../chart.js";
+import { Chart, few } from "../chart.js";
 import { card, choice, fill, h } from "../dom.js";
 import { bytes, count, figure, percent } from "../format.js";
 import { css, curves } from "../palette.js";
@@ -50,7 +50,7 @@ export function open(main, app, place) {
   });
   const metrics = h("div", { class: "tools" });
   cards.find((c) => c.name === "metrics")?.el.querySelector("header")?.append(metrics);
-  let offered = ""; // names of metrics
+  let offered = ""; // names of metrics, and the one that is shown
   const nothing = h("p", { class: "empty", hidden: true });
   const range = choice("Show", [["", "the whole run"], ["60", "the last minute"], ["600", "the last 10 minutes"]], place.with.get("last") ?? "", (v) => {
     set({ last: v || null }, true);
@@ -94,9 +94,10 @@ export function open(main, app, place) {
     const events = ["moves", "copies", "refreshes", "drops"];
     put("events", t, events.map((e, i) => ({ label: e === "copies" ? "replicas set up" : e === "drops" ? "replicas dropped" : e, stroke: curves[i] ?? "" })), events.map((e) => total(c, e, t.length)));
     const names = metricNames(c.metrics ?? []);
-    const metric = names.includes(here().with.get("metric") ?? "") ? here().with.get("metric") ?? "" : names[0] ?? "";
-    if (names.join("\n") !== offered && names.length > 1) {
-      offered = names.join("\n");
+    const metric = names.includes(here().with.get("metric") ?? "") ? here().with.get("metric") ?? "" : longest(c.metrics ?? [], names);
+    const offer = [...names, "", metric].join("\n");
+    if (offer !== offered && names.length > 1) {
+      offered = offer;
       fill(metrics, choice("Metric", names.map((n) => /** @type {[string, string]} */ ([n, n])), metric, (v) => {
         set({ metric: v }, true);
         newest.want();
@@ -183,14 +184,24 @@ function family(c, prefix, t, put) {
  */
 function showLearning(c, metric, put) {
   const loss = c.loss ?? [];
-  put("loss", loss.map((l) => l.t), [{ label: "loss", stroke: curves[0] ?? "", points: true }], [loss.map((l) => l.loss)]);
+  put("loss", loss.map((l) => l.t), [{ label: "loss", stroke: curves[0] ?? "", points: few(loss) }], [loss.map((l) => l.loss)]);
   const one = (c.metrics ?? []).filter((m) => nameOf(m) === metric);
-  put("metrics", one.map((m) => m.t), [{ label: metric, stroke: curves[1] ?? "", points: true }], [one.map((m) => m.value)]);
+  put("metrics", one.map((m) => m.t), [{ label: metric, stroke: curves[1] ?? "", points: few(one) }], [one.map((m) => m.value)]);
 }
 
 /** @param {Metric} m */
 function nameOf(m) {
   return `${m.split} ${m.name}`;
+}
+
+/**
+ * The name of the metric that was told most often: one of the begin or the end alone is no curve.
+ * @param {Metric[]} metrics
+ * @param {string[]} names
+ */
+function longest(metrics, names) {
+  const times = (/** @type {string} */ name) => metrics.filter((m) => nameOf(m) === name).length;
+  return names.reduce((best, name) => times(name) > times(best) ? name : best, names[0] ?? "");
 }
 
 /** @param {Metric[]} metrics */

@@ -1,7 +1,7 @@
 // The overview: what is wrong, where the time of a step goes, what the adaptation wastes, and the loss.
 
 import { json, Newest } from "../api.js";
-import { Chart } from "../chart.js";
+import { Chart, few } from "../chart.js";
 import { card, fill, h, table } from "../dom.js";
 import { count, figure, percent, sentence } from "../format.js";
 import { css, curves, ink } from "../palette.js";
@@ -56,7 +56,7 @@ export function open(main, app) {
     noLoss.textContent = sentence(noEpoch(app.run)) + ".";
     noLoss.hidden = (o.loss?.length ?? 0) > 0;
     loss.el.hidden = !noLoss.hidden;
-    loss.show((o.loss ?? []).map((l) => l.epoch), [{ label: "loss", stroke: curves[0] ?? "", points: true }], [(o.loss ?? []).map((l) => l.loss)]);
+    loss.show((o.loss ?? []).map((l) => l.epoch), [{ label: "loss", stroke: curves[0] ?? "", points: few(o.loss) }], [(o.loss ?? []).map((l) => l.loss)]);
     quality.textContent = lastMetrics(o);
     if (!o.nodes?.some((n) => n.parts) && tries-- > 0) {
       newest.wantWithin(600);
