@@ -42,7 +42,7 @@ as an object.`,
 			case once || !cli.Rewrites(out):
 				_, err = io.WriteString(out, lookAt(r).String())
 			default:
-				err = watch(cmd.Context(), r, os.Stdin, out)
+				err = watch(cmd.Context(), args[0], r, os.Stdin, out)
 			}
 			if err != nil {
 				return cli.Failed(err)
@@ -60,9 +60,9 @@ as an object.`,
 // lookEvery is how often the picture on a terminal is made anew.
 const lookEvery = time.Second
 
-// watch shows a run on a terminal until it is told to end.
-func watch(ctx context.Context, r *record.Run, in io.Reader, out io.Writer) error {
-	m, err := tea.NewProgram(screen{run: r, look: lookAt(r)}, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out)).Run()
+// watch shows a run on a terminal until it is told to end. dir is the folder that the run was looked for in.
+func watch(ctx context.Context, dir string, r *record.Run, in io.Reader, out io.Writer) error {
+	m, err := tea.NewProgram(screen{dir: dir, run: r, look: lookAt(r)}, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out)).Run()
 	if s, ok := m.(screen); ok && s.err != nil {
 		return s.err
 	}
@@ -74,6 +74,7 @@ func watch(ctx context.Context, r *record.Run, in io.Reader, out io.Writer) erro
 
 // A screen is what a terminal shows.
 type screen struct {
+	dir           string // in which the run was looked for
 	run           *record.Run
 	look          *look
 	width, height int // of the terminal; 0: not known yet
@@ -86,6 +87,18 @@ type moment struct{}
 
 func (s screen) Init() tea.Cmd { return again() }
 
+// later returns the part of the run that is the last one since it went on by itself; nil: it is the one that is shown.
+func (s screen) later() *record.Run {
+	r, err := record.Begin(s.dir)
+	if err != nil || r.Dir == s.run.Dir { // another run may have come: this one is shown
+		return nil
+	}
+	if r, err = record.Recent(r.Dir, lately); err != nil {
+		return nil // it has hardly begun
+	}
+	return r
+}
+
 func again() tea.Cmd {
 	return tea.Tick(lookEvery, func(time.Time) tea.Msg { return moment{} })
 }
@@ -96,6 +109,9 @@ func (s screen) Update(m tea.Msg) (tea.Model, tea.Cmd) {
 	case moment:
 		if _, s.err = s.run.Poll(); s.err != nil {
 			return s, tea.Quit
+		}
+		if r := s.later(); r != nil {
+			s.run = r
 		}
 		s.look = lookAt(s.run)
 		return s, again()

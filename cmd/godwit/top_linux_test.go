@@ -48,7 +48,7 @@ func TestTopLeavesTheTerminalAsItWas(t *testing.T) {
 	}
 	r := &record.Run{About: record.About{Run: strings.Repeat("r", 100), Policy: "adaptive"}, Events: []record.Event{{Start: &record.Start{Task: "kge"}}}}
 	ended := make(chan error, 1)
-	go func() { ended <- watch(t.Context(), r, program, program) }()
+	go func() { ended <- watch(t.Context(), "", r, program, program) }()
 	shown := make(chan string)
 	go func() {
 		for all, b := "", make([]byte, 1<<12); ; {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -88,6 +90,41 @@ func TestTopFitsTheTerminal(t *testing.T) {
 }
 
 // What holds a run up is told whole on a narrow terminal, too; tables are cut.
+// Who looks at a run that goes on by itself sees it go on. A part that was named is shown alone, and so is the run when another one comes.
+func TestTopFollowsARunThatGoesOnByItself(t *testing.T) {
+	all := t.TempDir()
+	add := func(name string) string {
+		dir := filepath.Join(all, name)
+		if err := os.Rename(recorded(t, 100), dir); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	first := add("r")
+	looking := func(dir string) tea.Model {
+		r, err := record.Recent(dir, lately)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return screen{dir: dir, run: r, look: lookAt(r)}
+	}
+	whole, part := looking(all), looking(first)
+	check := func(m tea.Model, want string) tea.Model {
+		t.Helper()
+		m, _ = m.Update(moment{})
+		if s := m.(screen); s.err != nil || s.run.Dir != want {
+			t.Errorf("it shows %s (%v), want %s", s.run.Dir, s.err, want)
+		}
+		return m
+	}
+	whole, part = check(whole, first), check(part, first)
+	second := add("r-restart1")
+	whole, part = check(whole, second), check(part, first)
+	add("another")
+	check(whole, second)
+	check(part, first)
+}
+
 func TestSentencesFitTheTerminal(t *testing.T) {
 	const text = "run r\n\nanswers: workers wait for answers to their pulls\n  advice: announce keys earlier, or naïvely so\n\n  node  items/s  compute\n     0       12     50 %\n"
 	const want = "run r\n\nanswers: workers wait\nfor answers to their\npulls\n  advice: announce\n  keys earlier, or\n  naïvely so\n\n  node  items/s  compute\n     0       12     50 %\n"
