@@ -89,7 +89,6 @@ func TestTopFitsTheTerminal(t *testing.T) {
 	}
 }
 
-// What holds a run up is told whole on a narrow terminal, too; tables are cut.
 // Who looks at a run that goes on by itself sees it go on. A part that was named is shown alone, and so is the run when another one comes.
 func TestTopFollowsARunThatGoesOnByItself(t *testing.T) {
 	all := t.TempDir()
@@ -125,6 +124,7 @@ func TestTopFollowsARunThatGoesOnByItself(t *testing.T) {
 	check(part, first)
 }
 
+// What holds a run up is told whole on a narrow terminal, too; tables are cut.
 func TestSentencesFitTheTerminal(t *testing.T) {
 	const text = "run r\n\nanswers: workers wait for answers to their pulls\n  advice: announce keys earlier, or naïvely so\n\n  node  items/s  compute\n     0       12     50 %\n"
 	const want = "run r\n\nanswers: workers wait\nfor answers to their\npulls\n  advice: announce\n  keys earlier, or\n  naïvely so\n\n  node  items/s  compute\n     0       12     50 %\n"
