@@ -3,7 +3,7 @@ package schedule
 // mostChunks bounds the chunks of an epoch. At its end, workers wait for others that train their last chunk: of w workers
 // for half of w/mostChunks of its time in the mean. A node that is slow by a factor of s delays an epoch by at most about
 // 2·s·w/mostChunks of its time.
-const mostChunks = 4096
+const mostChunks = 16384
 
 // formerChunks bounded the chunks of an epoch before positions said how many there are ([Epoch.Chunks]).
 const formerChunks = 1024
