@@ -72,6 +72,7 @@ class Table:
 
     def begin(self, rule: str | None = None, prepare: Callable[[Worker], None] | None = None) -> None:
         """Says, before the first access, what the rule is, or what is to be done to the rows at first."""
+        self.cluster._library.own()
         if self.cluster.closed:
             raise ClosedError(f"table {self.name!r}: the cluster is closed")
         if self.started:
@@ -629,6 +630,7 @@ class Cluster:
 
     def table(self, name: str, rows: int, dim: int, *, rule: str = "add", init: Init | None = None) -> Table:
         """Adds a table. Its rows begin with the first access to one of the tables that were added and have not begun."""
+        self._library.own()
         if self.closed:
             raise ClosedError(f"table {name!r}: the cluster is closed")
         if not isinstance(name, str) or not name or name in self._tables:
@@ -982,6 +984,8 @@ def init(
     ``workers`` is how many threads access rows at a time. ``nodes`` above 1 puts several nodes into this process, which is for tests.
     """
     global _current
+    if _current is not None:
+        _current._library.own()
     if _current is not None and not _current.closed:
         raise ArgumentError(
             "there is a cluster already, which the first module makes if nobody has: godwit.cluster() is it. Close it first, or make another one by godwit.Cluster"

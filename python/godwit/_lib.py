@@ -10,7 +10,7 @@ from typing import Any
 from . import errors
 
 AGAIN = 1
-BUSY = -7
+BUSY, FORKED = -7, -10
 SUM, FINITE = 1, 2
 ONCE, LOOK = 1, 2
 VALUES, STATE = 1, 2
@@ -24,9 +24,9 @@ _ERRORS = {
     -4: errors.ClosedError,
     -5: errors.NodeLostError,
     -6: errors.OutOfMemoryError,
-    -7: errors.BusyError,
+    BUSY: errors.BusyError,
     -8: errors.CancelledError,
-    -10: errors.ForkError,
+    FORKED: errors.ForkError,
     -12: errors.FullError,
 }
 
@@ -94,10 +94,15 @@ class Library:
     def fail(self, code: int) -> None:
         """Raises the error of a code."""
         text = self.error().decode("utf-8", "replace")
-        if code == -10:
+        if code == FORKED:
             text = f"process {os.getpid()} was forked from process {self.pid}, which has a Godwit cluster, and cannot use it"
             text += ": read rows in the parent (a DataLoader's workers should only prepare batches), or start the process by spawn"
         raise _ERRORS.get(code, errors.GodwitError)(text)
+
+    def own(self) -> None:
+        """Raises ForkError in a forked child, before it changes what only stands for the cluster there."""
+        if os.getpid() != self.pid:
+            self.fail(FORKED)
 
     def check(self, code: int) -> int:
         """Returns a result, or raises the error that it is."""
@@ -133,4 +138,5 @@ def load() -> Library:
                 if not os.path.exists(path):
                     raise ImportError(f"there is no {path}: this copy of the package was not built for this system (make wheel builds one)")
                 _library = Library(path)
+    _library.own()
     return _library

@@ -62,6 +62,29 @@ def test_a_forked_child_gets_an_error_and_the_parent_goes_on(run):
     assert out.split("\n")[:2] == ["told True", "[[2.0, 2.0]]"]
 
 
+def test_a_forked_child_changes_nothing_that_only_stands_for_the_cluster(run):
+    code, out, err = run(
+        """
+        import os, sys, godwit
+        c = godwit.init()
+        t = c.table("t", 100, 2)  # no node exists yet
+        pid = os.fork()
+        if pid == 0:
+            for call in (lambda: c.table("u", 10, 2), lambda: t.begin(rule="add"), godwit.init, godwit.Cluster, lambda: godwit.load("nowhere")):
+                try:
+                    print("no error", call(), flush=True)
+                except godwit.errors.ForkError as e:
+                    assert str(os.getpid()) in str(e) and str(os.getppid()) in str(e), e
+            assert godwit.cluster().rank == 0  # by which batches are parted
+            sys.exit(0)
+        assert os.waitpid(pid, 0)[1] == 0
+        print(c.worker.pull(t, [1]).tolist())
+        """
+    )
+    assert code == 0, err
+    assert out == "[[0.0, 0.0]]\n"
+
+
 def test_rows_are_not_inherited_by_children(run):
     code, out, err = run(
         """
