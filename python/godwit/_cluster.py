@@ -1013,10 +1013,12 @@ def cluster() -> Cluster:
 
 @atexit.register
 def _end() -> None:
+    why = getattr(sys, "last_value", None)
     for c in list(_open):
-        if c.world > 1 and getattr(sys, "last_value", None) is not None:
-            continue  # this rank ends by an exception: the others are to see a loss, and not to wait
         try:
-            c.close()
+            if c.world > 1 and why is not None:  # this rank ends by an exception: the others are to see a loss, and why, and not to wait
+                c._abandon(c._groups, why)
+            else:
+                c.close()
         except Exception:  # a forked child, or a run that has failed
             pass
