@@ -746,6 +746,9 @@ class Cluster:
         for t in tables:
             t._group = t._begun
         self._unprepared = []
+        if len(self.workers) == 1:  # the first worker may be another thread's otherwise
+            for t in tables:
+                t._synced()
 
     def save(self, place: Any, extra: Any = None, *, keep: int = 0) -> str:
         """Writes a checkpoint of all rows, and what their rules keep, to a folder that all ranks see, and returns its place, as ``"folder#12"``.

@@ -26,6 +26,7 @@ class Dense(Weight):
     )
 
     _of: list[torch.nn.Parameter]  # each begins a row
+    _announced = False
 
     _having: list[torch.nn.Parameter]  # have gradients
     _ids: torch.Tensor  # of the rows of these
@@ -69,8 +70,12 @@ class Dense(Weight):
 
     @torch.no_grad()
     def spread(self) -> None:
-        """Reads the parameters, after a push, or when all ranks see all pushes."""
-        rows = self.table.cluster.worker.pull(self.table, torch.arange(self.table.rows, device="cpu"))
+        """Reads the parameters: when the table begins, at the first forward of the module, after a push, and when all ranks see all pushes. Announces the rows at first."""
+        worker, ids = self.table.cluster.worker, torch.arange(self.table.rows, device="cpu")
+        if not self._announced:
+            worker.intent(self.table, ids, worker.clock, ALWAYS)
+            self._announced = True
+        rows = worker.pull(self.table, ids)
         for p, place, _ in _places(self._of, rows):
             p.copy_(place)
 
@@ -84,12 +89,6 @@ class Dense(Weight):
         for p, place, _ in _places(self._of, rows):
             place.copy_(p.detach())
         worker.set(self.table, torch.arange(self.table.rows, device="cpu"), rows, keep_state=True)
-
-    def begin(self) -> None:
-        """Announces the rows and reads the parameters: the first forward of the module does it."""
-        worker = self.table.cluster.worker
-        worker.intent(self.table, torch.arange(self.table.rows, device="cpu"), worker.clock, ALWAYS)
-        self.spread()
 
     def clear(self, set_to_none: bool) -> None:
         for p in self._of:
@@ -121,12 +120,12 @@ def _width(params: Sequence[torch.nn.Parameter]) -> int:
 def dense(module: torch.nn.Module, *, name: str | None = None, cluster: Cluster | None = None) -> Dense:
     """Puts the parameters of a module into a table, and returns what stands for them in optimizers of ``godwit.optim``.
 
-    The first forward of the module announces all rows for ever, so that each rank has a copy of them, which is synchronized while it works. A
+    All rows are announced for ever when the table begins, so that each rank has a copy of them, which is synchronized while it works. A
     step pushes the gradients, and reads the parameters back. All ranks begin with the parameters of rank 0. Unlike in
     DistributedDataParallel no rank waits for another, so a step may lack the last ones of others: after ``worker.sync_all()``, which all ranks call, parameters
     have all steps of all ranks, as before they are evaluated or saved. A parameter without gradient is left alone, as by torch.
 
-    After the first forward, parameters are changed by steps and by the module's ``load_state_dict`` only: what changes them in place otherwise, such as
+    From then on, parameters are changed by steps and by the module's ``load_state_dict`` only: what changes them in place otherwise, such as
     ``p.copy_``, ``torch.nn.init`` or ``load_state_dict`` of a part of the module, is undone by the next step. A copy of the module has parameters of its own,
     which are in no table.
     """
@@ -151,9 +150,9 @@ def dense(module: torch.nn.Module, *, name: str | None = None, cluster: Cluster 
     d.table._synced = synced
 
     def first(m: Any, *_: Any) -> None:
-        if m is module:  # and no copy, which has its hooks
+        if m is module and not torch.compiler.is_compiling():  # and no copy, which has its hooks
             hook.remove()
-            d.begin()
+            d.spread()
 
     def loaded(m: Any, *_: Any) -> None:
         if m is module:

@@ -193,3 +193,30 @@ def test_a_module_that_nobody_has_any_more_goes_though_its_table_stays():
         gc.collect()
         assert parameter() is None
         c.worker.sync_all()
+
+
+def test_a_module_that_is_compiled_trains_as_with_torch():
+    from torch._dynamo.testing import CompileCounter
+
+    ours, theirs, counter = net(), net(), CompileCounter()
+    with godwit.Cluster() as c:
+        a = godwit.optim.Adam(godwit.dense(ours, cluster=c), lr=0.01)
+        b = torch.optim.Adam(theirs.parameters(), lr=0.01)
+        train(torch.compile(ours, backend=counter, fullgraph=True), a, 4)
+        train(theirs, b, 4)
+        assert same(ours, theirs)
+        assert counter.frame_count == 1
+
+
+def test_parameters_are_those_of_the_table_from_its_begin_on(tmp_path):
+    with godwit.Cluster() as c:
+        trained = net()
+        a = godwit.optim.Adam(godwit.dense(trained, name="net", cluster=c), lr=0.01)
+        train(trained, a, 4)
+        place = c.save(tmp_path / "saved")
+    with godwit.Cluster() as c:
+        model = net()
+        godwit.optim.Adam(godwit.dense(model, name="net", cluster=c), lr=0.01)
+        c.load(place)
+        c.start()  # a model whose parts are called, or that is compiled, has no first forward that could read them
+        assert same(model, trained)
