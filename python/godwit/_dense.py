@@ -25,6 +25,8 @@ class Dense(Weight):
         "The module's parameters have the values"
     )
 
+    _refused = "what godwit.dense returned, which one of godwit.optim takes: or give it module.parameters(), without godwit.dense"
+
     _of: list[torch.nn.Parameter]  # each begins a row
     _announced = False
 

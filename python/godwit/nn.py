@@ -67,6 +67,10 @@ class Weight(torch.nn.Parameter):
         "a forward gives them with a gradient, and init= or from_pretrained says how they begin"
     )
 
+    _refused = (
+        "embedding.weight, and cannot change the rows, which are on the cluster: give godwit.parameters(model) to one of godwit.optim, and model.parameters() to torch.optim"
+    )
+
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func in _QUICK:  # of each step
@@ -75,10 +79,7 @@ class Weight(torch.nn.Parameter):
         name = getattr(func, "__name__", "")
         if name == "__get__":
             if func == _LEAF and "_joining" not in args[0].__dict__ and isinstance(sys._getframe(1).f_locals.get("self"), torch.optim.Optimizer):
-                raise ArgumentError(
-                    "an optimizer of torch.optim was given embedding.weight, and cannot change the rows, which are on the cluster: give godwit.parameters(model) to one of "
-                    "godwit.optim, and model.parameters() to torch.optim"
-                )
+                raise ArgumentError(f"an optimizer of torch.optim was given {cls._refused}")
             with torch._C.DisableTorchFunctionSubclass():
                 found = func(*args)
             if not isinstance(found, torch.Tensor) or func in _GRADS:
@@ -577,10 +578,18 @@ def _norm(x: torch.Tensor, norm_type: float) -> torch.Tensor:
     return cast(torch.Tensor, torch.linalg.vector_norm(x, norm_type)) if x.numel() else x.new_zeros(())
 
 
-def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> torch.Tensor:
-    """``torch.nn.utils.clip_grad_norm_`` that takes the gradients of rows too, which torch's does not: they are sparse."""
+def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None) -> torch.Tensor:
+    """``torch.nn.utils.clip_grad_norm_`` that takes the gradients of rows too, which are sparse. ``foreach`` changes nothing.
+
+    The norm is that of this rank: gradients of rows, and those of ``godwit.dense``, are averaged over the ranks when they are pushed, and those of DistributedDataParallel
+    by backward. So clip those of DistributedDataParallel by a call of their own: scaled by a norm that differs between ranks, its copies of the parameters drift apart.
+    """
     if isinstance(parameters, torch.Tensor):
         parameters = [parameters]
+    if isinstance(parameters, torch.nn.Module):
+        raise TypeError(
+            f"clip_grad_norm_ of a {type(parameters).__name__}, want parameters: [*model.parameters(), *godwit.parameters(model)], or what godwit.dense returned, and godwit.parameters(model)"
+        )
     grads, norm_type = [], float(norm_type)
     for p in parameters:
         grad = p.grad

@@ -91,7 +91,10 @@ class Optimizer(torch.optim.Optimizer):
         for p, group in self._ordered():
             rule = self._rule(group)
             if p.table.rule != rule:
-                raise ArgumentError(f"the rule of table {p.table.name!r} is {p.table.rule}, and cannot become {rule}: only the rate can change")
+                raise ArgumentError(
+                    f"the rule of table {p.table.name!r} is {p.table.rule}, and cannot become {rule}: only the rate can change. Schedulers that change betas, "
+                    "as OneCycleLR and CyclicLR do, take cycle_momentum=False"
+                )
             grad = p.grad
             if grad is not None:
                 self._push(p, group, grad)

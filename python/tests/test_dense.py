@@ -220,3 +220,8 @@ def test_parameters_are_those_of_the_table_from_its_begin_on(tmp_path):
         c.load(place)
         c.start()  # a model whose parts are called, or that is compiled, has no first forward that could read them
         assert same(model, trained)
+
+
+def test_an_optimizer_of_torch_is_told_what_it_was_given():
+    with godwit.Cluster() as c, pytest.raises(ValueError, match=r"given what godwit.dense returned.*module.parameters\(\)"):
+        torch.optim.Adam([godwit.dense(net(), cluster=c)])

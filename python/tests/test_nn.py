@@ -687,6 +687,17 @@ def test_the_rule_does_not_change_but_the_rate(on):
     m(torch.tensor([1])).sum().backward()
     with pytest.raises(ValueError, match="only the rate"):
         opt.step()
+    opt = goptim.Adam(gnn.Embedding(ROWS, DIM, cluster=on), lr=0.1)
+    torch.optim.lr_scheduler.OneCycleLR(opt, 0.1, total_steps=10)
+    with pytest.raises(ValueError, match="cycle_momentum=False"):
+        opt.step()
+
+
+def test_what_is_clipped_are_parameters(on):
+    m = torch.nn.Sequential(gnn.Embedding(ROWS, DIM, cluster=on))
+    with pytest.raises(TypeError, match=r"godwit.parameters\(model\)"):
+        godwit.clip_grad_norm_(m, 1.0)
+    assert godwit.clip_grad_norm_(godwit.parameters(m), 1.0, foreach=False) == 0
 
 
 @pytest.mark.parametrize(
