@@ -1004,6 +1004,8 @@ def init(
     elif tls is not None:
         raise ArgumentError("tls is for several processes, and this one is the whole run")
     _current = Cluster(workers=workers, nodes=nodes, seed=seed, policy=policy, trace=trace, _launch=launch)
+    if launch is not None:
+        launch.take()
     return _current
 
 

@@ -13,6 +13,7 @@ from typing import Any, Callable, cast
 from .errors import ArgumentError, GodwitError
 
 WAIT = 60.0  # seconds for the other ranks
+_TAKEN = "GODWIT_TAKEN"  # a variable by which children know which process has the place that the launcher's tell
 
 
 class TLS:
@@ -34,6 +35,8 @@ class Launch:
     etcd: tuple[str, ...] = ()  # by which the ranks meet; empty: rank 0 coordinates the run
     tls: TLS | None = None
 
+    place = ""  # which rank of which run, where the launcher's variables tell it
+
     formed = 0  # groups of tables of this process: all ranks form the same, in the same order
 
     def __init__(self, rank: int, world: int, run: str, host: str, port: int, token: str, store: Any, environment: Any) -> None:
@@ -42,6 +45,11 @@ class Launch:
         self.listen, self.advertise = environment.get("GODWIT_LISTEN", ""), environment.get("GODWIT_ADVERTISE", "")
         self.store = store  # by which rank 0 tells where it coordinates the run; None: at ports that all ranks know,
         self.port, self.token = port, token  # … from this one on, and the token
+
+    def take(self) -> None:
+        """Tells processes that this one starts that its place is taken."""
+        if self.place:
+            os.environ[_TAKEN] = f"{os.getpid()} {self.place}"
 
     @staticmethod
     def number() -> int:
@@ -100,13 +108,22 @@ def find(environment: Any = os.environ) -> Launch | None:
     if not 0 <= rank < world or not host or not 0 < port < 1 << 16:
         raise ArgumentError(f"WORLD_SIZE={world} tells of several processes, and RANK, MASTER_ADDR and MASTER_PORT do not tell which this is and where they meet")
     run = _run(given)
+    place = f"rank {rank} of {world} of the run {run} at {host}:{port}"
+    pid, _, taken = given.get(_TAKEN, "").partition(" ")
+    if taken == place and pid != str(os.getpid()):
+        raise ArgumentError(
+            f"process {os.getpid()} was started by process {pid}, or by one of its children, which is {place}, and has its variables: read rows in process {pid}, "
+            "or start this one without WORLD_SIZE and RANK (those of Slurm), and it is a run by itself"
+        )
     store = None
     if given.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
         import torch.distributed as dist
 
         store = cast(Any, dist).TCPStore(host, port, world, False)
     token = given.get("GODWIT_TOKEN") or hashlib.sha256(f"godwit {run}".encode()).hexdigest()
-    return Launch(rank, world, run, host, port + 1, token, store, given)
+    launch = Launch(rank, world, run, host, port + 1, token, store, given)
+    launch.place = place
+    return launch
 
 
 def joining(address: Any, rank: int | None, world: int | None, run: str, environment: Any = os.environ) -> Launch:

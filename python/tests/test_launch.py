@@ -317,6 +317,23 @@ def test_tables_that_differ_are_told(ranks):
         assert "table t of this one" in out and "10 rows of 1 floats" in out and "11 rows of 1 floats" in out, (out, err)
 
 
+def test_a_process_that_a_rank_starts_is_not_that_rank(ranks):
+    told = ranks(
+        """
+import subprocess, sys, godwit
+c = godwit.init()
+t = c.table("t", 10, 1)
+if c.rank == 0:  # before rank 1 can have met the rank
+    p = subprocess.run([sys.executable, "-c", "import godwit; godwit.init().table('t', 10, 1).cluster.start()"], stderr=subprocess.PIPE, text=True)
+    print(p.returncode, f"was started by process {__import__('os').getpid()}" in p.stderr, "rank 0 of 2" in p.stderr)
+c.worker.push(t, [1], [[1]])
+c.worker.sync_all()
+print(c.worker.pull(t, [1]).tolist())
+""",
+    )
+    assert [x[:2] for x in told] == [(0, "1 True True\n[[2.0]]\n"), (0, "[[2.0]]\n")], told
+
+
 @pytest.mark.parametrize(
     "environment",
     [
