@@ -28,9 +28,9 @@ type Report struct {
 // A Pool is the leader's account of what is leased and finished. It belongs to one goroutine.
 type Pool struct {
 	plan   Plan
-	all    int // workers
-	epochs []*account
-	pace   []float64 // by node: how fast it was in the last epoch, in workers of mean speed
+	all    int        // workers
+	epochs []*account // that are open, in order; at least one
+	pace   []float64  // by node: how fast it was in the last epoch, in workers of mean speed
 }
 
 // States of a chunk that are no node's number.
@@ -133,7 +133,7 @@ func (p *Pool) Ask(node int, r Report) (ls []Lease, last bool, err error) {
 	p.close()
 	for i := 0; ; i++ {
 		if i == len(p.epochs) {
-			next := p.first() + i
+			next := p.epochs[0].epoch + i
 			if next > p.plan.Epochs || p.plan.Chunks == 0 {
 				return nil, true, nil
 			}
@@ -157,14 +157,6 @@ func (p *Pool) leases(a *account, node, want int) (ls []Lease) {
 	return ls
 }
 
-// first is the first epoch that is open.
-func (p *Pool) first() int {
-	if len(p.epochs) == 0 {
-		return 1
-	}
-	return p.epochs[0].epoch
-}
-
 // close forgets epochs that are finished, all but the last.
 func (p *Pool) close() {
 	for len(p.epochs) > 1 && p.epochs[0].ready == p.plan.Chunks {
@@ -174,7 +166,7 @@ func (p *Pool) close() {
 
 // finish takes note of finished chunks.
 func (p *Pool) finish(node int, l Lease) error {
-	i := l.Epoch - p.first()
+	i := l.Epoch - p.epochs[0].epoch
 	if i < 0 || i >= len(p.epochs) || l.From < 0 || l.To > p.plan.Chunks {
 		return fmt.Errorf("schedule: node %d finished chunks %d … %d of epoch %d, which it has not leased", node, l.From, l.To-1, l.Epoch)
 	}
@@ -237,7 +229,8 @@ func (p *Pool) allowance(a *account, node int, r Report) int {
 }
 
 // slow reports whether the other nodes that are at work in the epoch would be through with
-// all that is free before a worker of the node were with one chunk more (L5).
+// all that is free before a worker of the node were with one chunk more (L5). If no other node is
+// at work, they never would be.
 func (p *Pool) slow(a *account, node int) bool {
 	mine := float64(p.plan.Workers[node]) / a.speed(node)
 	speeds, work, least := 0.0, float64(a.left), mine
@@ -249,7 +242,7 @@ func (p *Pool) slow(a *account, node int) bool {
 		work += float64(a.out[n])
 		least = min(least, float64(workers)/a.speed(n))
 	}
-	return speeds > 0 && mine > work/speeds+least
+	return mine > work/speeds+least
 }
 
 // lease takes up to n free chunks out for a node, at least one: the first of its own (L2), or

@@ -206,7 +206,7 @@ func (c *cluster) run() {
 		}
 	}
 	now := 0.0
-	first := c.pool.first()
+	first := c.pool.epochs[0].epoch
 	for epoch := first; epoch <= c.plan.Epochs; epoch++ {
 		for _, w := range ws {
 			w.at = now
@@ -683,6 +683,15 @@ func TestPositionsThatCannotBeAreRefused(t *testing.T) {
 		"a chunk is behind the last":         {Done: []Run{{9, 11}}},
 		"there are more chunks than numbers": {Parts: 2, Stages: math.MaxInt},
 		"a stage is of no parts":             {Stages: 1},
+		"a node divided data into no parts":  {Nodes: 1},
+		"examples are less than none":        {Examples: -1},
+		"parts are less than none":           {Parts: -1},
+		"nodes are less than none":           {Parts: 1, Nodes: -1},
+		"stages are less than none":          {Parts: 1, Stages: -1},
+		"a chunk is under way twice":         {Under: []Under{{3, 1}, {3, 2}}},
+		"chunks under way are in no order":   {Under: []Under{{4, 1}, {3, 1}}},
+		"a chunk under way is the one past":  {Under: []Under{{10, 1}}},
+		"a chunk under way has no steps":     {Under: []Under{{3, 0}}},
 	} {
 		e.Epoch = 1
 		if err := (Position{First: 1, Epochs: []Epoch{e}}).Check(10); err == nil {
@@ -699,6 +708,98 @@ func TestTheStageIsTheFirstThatIsNotFinished(t *testing.T) {
 		if got := (&Epoch{Parts: 2, Stages: 3, Done: c.done}).Stage(); got != c.want {
 			t.Errorf("with %v finished, the stage is %d, want %d", c.done, got, c.want)
 		}
+	}
+	for stages, want := range map[int]int{0: 0, 1: 1} {
+		if got := (&Epoch{Parts: 2, Stages: stages, Done: []Run{{0, 2}}}).Stage(); got != want {
+			t.Errorf("with all finished of %d stages, the stage is %d, want %d", stages, got, want)
+		}
+	}
+}
+
+// Chunks are numbered by stage, and in a stage by part.
+func TestAChunkIsOfAPartAndAStage(t *testing.T) {
+	for _, c := range []struct {
+		chunk       Chunk
+		stage, part int
+	}{{Chunk{Chunk: 7, Parts: 3}, 0, 7}, {Chunk{Chunk: 7, Parts: 3, Stages: 4}, 2, 1}} {
+		if s, p := c.chunk.Stage(), c.chunk.Part(); s != c.stage || p != c.part {
+			t.Errorf("%+v is of stage %d and part %d, want %d and %d", c.chunk, s, p, c.stage, c.part)
+		}
+	}
+}
+
+func TestStepsAreThoseOfTheChunkUnderWay(t *testing.T) {
+	e := Epoch{Under: []Under{{3, 2}, {5, 7}}}
+	if e.Steps(3) != 2 || e.Steps(4) != 0 || e.Steps(5) != 7 {
+		t.Errorf("steps of chunks 3, 4, 5: %d, %d, %d; want 2, 0, 7", e.Steps(3), e.Steps(4), e.Steps(5))
+	}
+}
+
+func TestPositionsOfAnEpochThatWasDividedInTwoWaysDoNotGoTogether(t *testing.T) {
+	of := func(e Epoch) Position { e.Epoch = 1; return Position{First: 1, Epochs: []Epoch{e}} }
+	base := Epoch{Parts: 4, Nodes: 2, Stages: 3}
+	for _, e := range []Epoch{{Parts: 5, Nodes: 2, Stages: 3}, {Parts: 4, Nodes: 1, Stages: 3}, {Parts: 4, Nodes: 2, Stages: 2}} {
+		if _, err := Merge(of(base), of(e)); err == nil || !strings.Contains(err.Error(), "epoch 1 is divided") {
+			t.Errorf("%+v and %+v: %v", base, e, err)
+		}
+	}
+}
+
+func TestARunThatGoesOnInItsLastEpochEndsWithIt(t *testing.T) {
+	p := NewPool(Plan{Chunks: 4, Epochs: 3, Workers: []int{1}, At: Position{First: 3, Epochs: []Epoch{{Epoch: 3, Done: []Run{{0, 3}}}}}})
+	ls, last, err := p.Ask(0, Report{Idle: 1})
+	if err != nil || len(ls) != 1 || ls[0] != (Lease{Epoch: 3, Run: Run{3, 4}}) || !last {
+		t.Errorf("the node gets %v, the last: %v, %v; want the last chunk of epoch 3", ls, last, err)
+	}
+	if ls, last, err = p.Ask(0, Report{Finished: ls, Idle: 1}); err != nil || len(ls) > 0 || !last {
+		t.Errorf("behind the last chunk, the node gets %v, the last: %v, %v; want nothing", ls, last, err)
+	}
+}
+
+func TestWhoTakesOfAnothersChunksLeavesHalf(t *testing.T) {
+	p := NewPool(Plan{Chunks: 128, Epochs: 1, Workers: []int{1, 1}, At: Position{First: 1, Epochs: []Epoch{{Epoch: 1, Under: []Under{{80, 1}}}}}})
+	a := p.epochs[0]
+	a.free[0], a.left = nil, 64 // 64 … 127 are node 1's
+	for _, want := range []Run{{96, 128}, {80, 96}, {76, 80}} {
+		n := 100
+		if want.To == 80 {
+			n = 4
+		}
+		if l := p.lease(a, 0, n); l.Run != want || l.Skip != a.skip[want.From] {
+			t.Errorf("node 0 takes %+v, want %v", l, want)
+		}
+	}
+}
+
+func TestANodeCountsInTheNextEpochByWhatItFinished(t *testing.T) {
+	p := NewPool(Plan{Chunks: 800, Epochs: 2, Workers: []int{1, 1}})
+	for node, n := range []int{600, 200} {
+		for _, l := range p.leases(p.epochs[0], node, n) {
+			if err := p.finish(node, l); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var got [2]int
+	for node := range got {
+		for _, l := range asks(t, p, node, nil) {
+			got[node] += l.To - l.From
+		}
+	}
+	if got[0] < 4*got[1] { // of equals, the first would get twice as many as the second
+		t.Errorf("a node that was three times as fast as the other gets %d chunks, the other %d", got[0], got[1])
+	}
+}
+
+func TestANodeThatBeginsWithLeasesAsksWhenHalfIsFinished(t *testing.T) {
+	s := NewStock(1)
+	s.Add([]Lease{{Epoch: 1, Run: Run{0, 4}}})
+	for i, due := range []bool{false, false, true} {
+		if s.Due() != due {
+			t.Errorf("with %d of 4 chunks finished, it is time to ask: %v", i, !due)
+		}
+		c, _ := s.Take(0, 0)
+		s.Finish(0, c)
 	}
 }
 

@@ -63,7 +63,7 @@ func (s *Stock) Add(ls []Lease) {
 func (s *Stock) Take(worker, ahead int) (c Chunk, ok bool) {
 	s.ahead[worker] = ahead
 	held, fair := s.held[worker], s.out/len(s.held)
-	if len(s.leases) == 0 || held > 0 && len(s.held) > 1 && held >= max(2, fair/2, min(ahead, fair)) {
+	if len(s.leases) == 0 || len(s.held) > 1 && held >= max(2, fair/2, min(ahead, fair)) {
 		return c, false
 	}
 	l := &s.leases[0]
