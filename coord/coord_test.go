@@ -24,8 +24,12 @@ func TestATTLOfADayIsTheLongest(t *testing.T) {
 
 func TestAConfigNamesTheFieldAtFault(t *testing.T) {
 	good := Config{Run: "r-1.a_B", Nodes: 1, Addr: "a:1"}
-	if _, err := good.Checked(); err != nil {
-		t.Fatal(err)
+	largest := Config{Run: "azAZ09" + strings.Repeat("r", 122), Nodes: godwit.MaxNodes, Addr: strings.Repeat("a", 512), Fingerprint: strings.Repeat("f", 4096), Join: 1}
+	for _, c := range []Config{good, largest} {
+		got, err := c.Checked()
+		if want := max(c.Join, 1) == c.Join; err != nil || want && got.Join != c.Join || !want && got.Join != DefaultJoin {
+			t.Fatalf("%+v became %+v, %v", c, got, err)
+		}
 	}
 	for what, x := range map[string]struct {
 		field string
