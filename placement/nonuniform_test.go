@@ -55,6 +55,7 @@ func TestHotKeysArePickedByTheRule(t *testing.T) {
 		{"more than 100 times the mean of 2", HotRule{}, []godwit.Key{3, 7}},
 		{"more than 50 times", HotRule{Factor: 50}, []godwit.Key{3, 5, 7, 8}},
 		{"more than 1000 times", HotRule{Factor: 1000}, []godwit.Key{}},
+		{"more than half the mean", HotRule{Factor: 0.5}, []godwit.Key{3, 5, 7, 8}},
 		{"the most frequent", HotRule{Most: 1}, []godwit.Key{3}},
 		{"the three most frequent, of equals the first", HotRule{Most: 3, Factor: 1000}, []godwit.Key{3, 5, 7}},
 		{"more than are accessed", HotRule{Most: 100}, []godwit.Key{1, 3, 5, 7, 8}},
@@ -63,6 +64,10 @@ func TestHotKeysArePickedByTheRule(t *testing.T) {
 		if got := c.rule.Pick(fs, 2); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.what, got, c.want)
 		}
+	}
+	// How many there are counts, and not how often they are accessed.
+	if got := (HotRule{Most: 1}).Pick([]Frequency{{4, 1}, {5, 2}}, 2); !slices.Equal(got, []godwit.Key{5}) {
+		t.Errorf("the most frequent, which is as frequent as the mean: %v", got)
 	}
 }
 
