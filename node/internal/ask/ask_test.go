@@ -14,28 +14,36 @@ import (
 
 func TestMain(m *testing.M) { roomtest.Main(m) }
 
-// pair returns two nodes, and a function that hands over what they have sent, until nothing is
+// pair returns two nodes, and a function that hands over what they have flushed, until nothing is
 // left, and returns the first error.
 func pair(t *testing.T) (nodes [2]*Asks, hosts [2]*host.Host, carry func() error) {
+	var flushed [2]bool
 	for i := range nodes {
 		hosts[i] = host.New(host.Real())
 		t.Cleanup(func() { hosts[i].Halt(); hosts[i].Join() })
 		ls := link.New(hosts[i], godwit.NodeID(i), 2, 1, host.Usual, filter.Compress{}, host.NewBell())
-		ls.Imagine(godwit.NodeID(1-i), func() {})
+		ls.Imagine(godwit.NodeID(1-i), func() { flushed[i] = true })
 		nodes[i] = New(hosts[i], ls, hosts[i].Fail)
 	}
 	return nodes, hosts, func() error {
 		for moved := true; moved; {
 			moved = false
 			for i, a := range nodes {
+				if !flushed[i] {
+					continue
+				}
+				flushed[i] = false
+				there := nodes[1-i]
 				for f := a.links.To(godwit.NodeID(1 - i)).Take(nil); len(f) > 0; f = a.links.To(godwit.NodeID(1 - i)).Take(nil) {
 					moved = true
-					if err := nodes[1-i].Came(godwit.NodeID(i), f); err != nil {
+					if err := there.Came(godwit.NodeID(i), f); err != nil {
 						return err
 					}
 				}
+				there.links.To(godwit.NodeID(i)).Flush() // as who takes frames does
 			}
 		}
+		flushed = [2]bool{}
 		return nil
 	}
 }
@@ -67,6 +75,24 @@ func TestQuestionsAreAnsweredInTheirOrderAlsoThoseThatCameEarly(t *testing.T) {
 	roomtest.Must(t, carry())
 	if len(got) != 3 {
 		t.Errorf("%q is answered, and nobody answers any more", got[3:])
+	}
+}
+
+// A question that waits has memory of its own, and one that was answered does not wait.
+func TestAQuestionIsAnsweredOnceAndAsItCame(t *testing.T) {
+	nodes, _, carry := pair(t)
+	nodes[1].Ask(0, []byte("early"), func([]byte) {})
+	frame := nodes[1].links.To(0).Take(nil)
+	roomtest.Must(t, nodes[0].Came(1, frame))
+	clear(frame)
+	var got []string
+	answer := func(_ int, q []byte) []byte { got = append(got, string(q)); return nil }
+	nodes[0].Serve(answer)
+	nodes[1].Ask(0, []byte("late"), func([]byte) {})
+	roomtest.Must(t, carry())
+	nodes[0].Serve(answer)
+	if fmt.Sprintf("%q", got) != `["early" "late"]` {
+		t.Errorf("node 0 answered %q", got)
 	}
 }
 
