@@ -3,6 +3,7 @@ package mem
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -65,6 +66,61 @@ func TestHubAlsoEndsTheKilledSession(t *testing.T) {
 	}
 	if err := s.Close(t.Context()); err != nil {
 		t.Errorf("close: %v", err)
+	}
+}
+
+// Who gives up leaves its place: the next one does not make the run whole.
+func TestWhoGivesUpIsNoMember(t *testing.T) {
+	h, err := New(coord.Config{Run: "r", Nodes: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, addr := range []string{"a:1", "b:1"} {
+		if s, err := h.Join(ctx, addr); !errors.Is(err, coord.ErrMissing) || !strings.Contains(err.Error(), "1 of 2: node 0 ("+addr+")") {
+			t.Errorf("the node at %s waited for no other: %v, %v", addr, s, err)
+		}
+	}
+}
+
+// A member that has left says nothing any more, and the run goes on for the other.
+func TestWhoHasLeftIsNotHeard(t *testing.T) {
+	h, err := New(coord.Config{Run: "r", Nodes: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ss [2]coord.Session
+	var wg sync.WaitGroup
+	for range ss {
+		wg.Go(func() {
+			if s, err := h.Join(t.Context(), "a:1"); err != nil {
+				t.Error(err)
+			} else {
+				ss[s.Self()] = s
+			}
+		})
+	}
+	if wg.Wait(); t.Failed() {
+		return
+	}
+	if addr := ss[0].Members()[1].Addr; addr != "a:1" {
+		t.Errorf("node 1 is at %q", addr)
+	}
+	for range 2 {
+		if err := ss[1].Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	ss[1].Fail(errors.New("late"))
+	if err := ss[0].RequestStop(t.Context(), "enough"); err != nil || ss[0].StopReason() != "enough" {
+		t.Errorf("the other member stops because of %q, %v", ss[0].StopReason(), err)
+	}
+	if err := ss[0].Err(); err != nil {
+		t.Errorf("the run has ended for the other member: %v", err)
+	}
+	if err := ss[0].Close(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -39,11 +39,9 @@ func (s *session) publish(ctx context.Context, w ledger.Message) error {
 // Close implements coord.Session. It does not wait.
 func (s *session) Close(ctx context.Context) error {
 	s.End(godwit.ErrClosed)
-	// A context that is over must not turn an orderly end into a loss.
-	err := s.publish(context.WithoutCancel(ctx), ledger.Message{Kind: ledger.Leave})
-	if errors.Is(err, errNotMember) {
-		return nil // closed before, or killed
-	}
+	// A context that is over must not turn an orderly end into a loss. An error says that
+	// the session was closed before, or killed: nobody is to be told.
+	_ = s.publish(context.WithoutCancel(ctx), ledger.Message{Kind: ledger.Leave})
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
 	s.hub.removeLocked(s)
