@@ -334,7 +334,7 @@ func (s *Server) overLocked() {
 	s.reset()
 }
 
-// gone tells the others of a member whose connection has ended without a word.
+// gone tells the others of a member whose connection has ended without a word. leave follows.
 func (s *Server) gone(c *client, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -352,7 +352,6 @@ func (s *Server) gone(c *client, err error) {
 			to.send(lost, c.seat, []byte(cause))
 		}
 	}
-	s.overLocked()
 }
 
 // member reports whether a connection is that of a member who has not left. The lock is held.

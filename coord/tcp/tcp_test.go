@@ -130,6 +130,50 @@ func TestSeatsAreThoseThatWereAskedFor(t *testing.T) {
 	}
 }
 
+// A place of a run that goes on, one that the run does not have, and one of a server that has ended are nobody's.
+func TestNobodyIsSeatedWhereThereIsNoPlace(t *testing.T) {
+	s := serve(t, coord.Config{Run: "r", Nodes: 2, TTL: time.Minute})
+	seated := func(seat godwit.NodeID) bool {
+		here, there := net.Pipe()
+		defer there.Close()
+		cfg := config(2, 2)
+		c := &client{peer: newPeer(here, time.Minute, 2), seat: seat, reg: ledger.NewRegistration(cfg), known: func() {}}
+		defer c.work.Wait()
+		defer here.Close()
+		defer c.end()
+		defer s.leave(c)
+		return s.enter(c, hello{c.reg, cfg.Run, time.Minute.Milliseconds()}, false)
+	}
+	left := func(m coord.Session, want int) {
+		if err := m.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		for s.members() > want {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	ms := joinAll(t, s, 0, 1)
+	left(ms[1], 1)
+	if seated(1) || seated(godwit.NoNode) {
+		t.Error("a node takes the place of one that has left, and the run goes on")
+	}
+	left(ms[0], 0)
+	if seated(2) {
+		t.Error("a node is the third of two")
+	}
+	if !seated(1) {
+		t.Error("when all have left, nobody gets a place in the next run")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := s.Close(ctx); err != nil {
+		t.Error(err)
+	}
+	if seated(0) {
+		t.Error("a node gets a place at a server that has ended")
+	}
+}
+
 func TestAWrongTokenIsNotLetIn(t *testing.T) {
 	s := serve(t, coord.Config{Run: "r", Nodes: 1, TTL: time.Minute})
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
