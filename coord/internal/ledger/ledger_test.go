@@ -208,6 +208,25 @@ func TestAFailureIsToldByItsKind(t *testing.T) {
 	}
 }
 
+func TestTheFailureOfAnotherEndsTheRun(t *testing.T) {
+	l := New(0, membersOf(3), nil, time.Second, mute)
+	l.Apply(2, Message{Kind: Fail, Text: "disk full"})
+	var failed *coord.MemberError
+	if err := l.Err(); !errors.As(err, &failed) || failed.Member.ID != 2 || !errors.Is(err, coord.ErrFailed) || !strings.Contains(err.Error(), "disk full") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAMemberIsLostOnce(t *testing.T) {
+	l := New(0, membersOf(3), nil, time.Second, mute)
+	for range 2 {
+		l.Lost(1, "cable cut")
+	}
+	if v := l.View(); v != 2 {
+		t.Errorf("the view is %d behind the first loss, want 2", v)
+	}
+}
+
 func TestAStopIsAskedForOnce(t *testing.T) {
 	asked := 0
 	var l *Ledger

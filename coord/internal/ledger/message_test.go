@@ -43,7 +43,7 @@ func TestWordsSurviveTheWay(t *testing.T) {
 func TestWordsThatMeanNothingAreRefused(t *testing.T) {
 	for _, b := range []string{
 		"", "\n", "{}", "{}\n", "[]\n", `{"kind":"barrier","gen":1}` + "\n", `{"kind":"barrier","name":"b"}` + "\n",
-		`{"kind":"hello"}` + "\n", `{"kind":"barrier","name":"b","gen":-1}` + "\n", `{"kind":"leave"}`,
+		`{"kind":"hello"}` + "\n", `{"kind":"barrier","name":"b","gen":-1}` + "\n", `{"kind":"leave"}`, `{"kind":"leave","gen":"x"}` + "\n",
 	} {
 		if w, err := DecodeMessage([]byte(b)); err == nil {
 			t.Errorf("%q was taken for %+v", b, w)

@@ -79,6 +79,7 @@ func TestNodesThatDifferAreTold(t *testing.T) {
 		{Registration{Fingerprint: "task: kge\nseed: 2", Nodes: 2}, `the seed of this one, node 0 (a:1), is "1", and of node 1 (b:1) it is "2": start all nodes with the same seed`},
 		{Registration{Fingerprint: "task: mf\nrank: 1", Nodes: 2}, `the task of this one`},
 		{Registration{Fingerprint: "rank: kge\nseed: 1", Nodes: 2}, `the configuration and build of this one`}, // lines of other names
+		{Registration{Fingerprint: "rank: mf\nseed: 1", Nodes: 2}, `the configuration and build of this one`},
 		{Registration{Fingerprint: "task: kge\nseed: 1", Nodes: 3}, `the number of nodes of this one, node 0 (a:1), is 2, and of node 1 (b:1) it is 3`},
 	} {
 		r := NewRoster(coord.Config{Run: "r", Nodes: 2})
