@@ -210,6 +210,23 @@ func TestShortVectorsThatTravelAloneHaveNoStepOfTheirOwn(t *testing.T) {
 	}
 }
 
+// Where the step is the smallest number that there is, the largest multiple may be much less than a value.
+func TestWhatIsBeyondTheLargestMultipleIsLeft(t *testing.T) {
+	for _, bytes := range []int{1, 2} {
+		f := FixedPoint(bytes)
+		for _, part := range []float64{1.2, 1.4, 1.6} {
+			x := float32(math.Round(part*f.levels()) * math.SmallestNonzeroFloat32)
+			b := batch(2, 0, []float32{x, -x})
+			f.Filter(b)
+			for j, want := range []float32{x, -x} {
+				if got := b.Vals[j] + b.Residual(0)[j]; got != want {
+					t.Errorf("%s: %v arrives as %v, and %v is left", f.Name(), want, b.Vals[j], b.Residual(0)[j])
+				}
+			}
+		}
+	}
+}
+
 func TestForgettingFiltersLeaveNothingAndAreRightInTheMean(t *testing.T) {
 	for _, f := range []godwit.Filter{Fixed{Bytes: 1, Forget: true}, BF16{Forget: true}} {
 		pushed, sent, left, _ := fed(4, 1000, f)
@@ -291,6 +308,22 @@ func TestSparseIsForVectorsWithZeros(t *testing.T) {
 		Sparse{}.Filter(b)
 		if b.Encoding.Coding != c.want {
 			t.Errorf("%v of coding %d: coding %d, want %d", c.vals, c.before, b.Encoding.Coding, c.want)
+		}
+	}
+}
+
+func TestSparseDoesNotCountTheZerosOfVectorsThatStay(t *testing.T) {
+	b := batch(4, 0, []float32{1, 2, 3, 4, 0, 0, 0, 0})
+	b.Drop(1)
+	if (Sparse{}).Filter(b); b.Encoding.Coding != godwit.Raw {
+		t.Errorf("a vector without zeros has coding %d, as another one has, which stays", b.Encoding.Coding)
+	}
+}
+
+func TestPullsAreRoundedIfAnswersAre(t *testing.T) {
+	for _, answers := range []bool{false, true} {
+		if (Fixed{Bytes: 1, Answers: answers}).QuantizesPulls() != answers || (BF16{Answers: answers}).QuantizesPulls() != answers {
+			t.Errorf("answers are rounded: %v, and pulls are not alike", answers)
 		}
 	}
 }

@@ -80,10 +80,10 @@ func (f Fixed) Filter(b *godwit.FilterBatch) {
 			if chance > 0 && unit(b.Uint64()) < chance {
 				q++
 			}
-			if chance >= 0 {
-				v[j] = g.at(q)
+			if chance < 0 {
+				continue
 			}
-			if chance > 0 && !f.Forget {
+			if v[j] = g.at(q); !f.Forget {
 				later[j] += x - v[j]
 			}
 		}

@@ -19,4 +19,11 @@ func TestOnKeepsTheFiltersOfTablesAndNamesNoneTwice(t *testing.T) {
 	if len(own[0].Filters) != 1 || len(own[1].Filters) != 0 {
 		t.Errorf("the tables themselves were changed: %v", own)
 	}
+	// Tables may have filters of one memory.
+	shared := append(make([]godwit.Filter, 0, 2), filter.Sparse{})
+	one := filter.On([]godwit.Table{{Filters: shared}}, filter.BF16{})
+	filter.On([]godwit.Table{{Filters: shared}}, filter.Skip{P: 0.5})
+	if got := one[0].Filters[1].Name(); got != (filter.BF16{}).Name() {
+		t.Errorf("the filter of one table has become that of another: %s", got)
+	}
 }
