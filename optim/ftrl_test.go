@@ -118,6 +118,15 @@ func TestMergedFTRLDerivesItsWeightsFromExactSums(t *testing.T) {
 	}
 }
 
+// Eps is added to the root, and dampens steps.
+func TestEpsDampensProximalAdaGrad(t *testing.T) {
+	x := newRow(ProximalAdaGrad{}, 0)
+	ProximalAdaGrad{LR: 1, Eps: 3}.Apply(x.value, x.state, []float32{1})
+	if x.value[0] != -0.25 {
+		t.Errorf("a gradient of 1 makes 0 to %v, want -1/(1+3)", x.value[0])
+	}
+}
+
 // The loss is Σ ½·(xᵢ-cᵢ)² + l1·|xᵢ| + l2/2·xᵢ², whose minimum is known: c
 // shrunk by l1 over 1 + l2.
 func TestProximalRulesFindTheMinimumOfAnElasticNet(t *testing.T) {

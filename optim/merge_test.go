@@ -82,6 +82,16 @@ func TestWhatACopyPacksTakesItsCommonRowToTheCopy(t *testing.T) {
 	}
 }
 
+// A fresh copy has all of a value, and of the state no more than there is.
+func TestAFreshCopyHasTheWholeValue(t *testing.T) {
+	const dim = 21
+	for _, r := range append(mergers(), Max{}, Min{}, Set{}) {
+		if n := r.(godwit.Merger).Fresh(dim); n < dim || n > dim+r.StateLen(dim) {
+			t.Errorf("%s: a fresh copy has %d floats, of a value of %d and %d of state", r.Name(), n, dim, r.StateLen(dim))
+		}
+	}
+}
+
 // Summed differences would go eight times as far in the first step.
 func TestAPushAtEachOfManyCopiesMergesToWhatOneRowMakesOfThem(t *testing.T) {
 	rnd := newRand(t)

@@ -38,7 +38,7 @@ func TestParseReadsEveryRule(t *testing.T) {
 func TestParseReadsBackTheNameOfARule(t *testing.T) {
 	for _, r := range []godwit.Rule{godwit.Add{}, SGD{LR: 0.1}, AdaGrad{LR: 0.3, Eps: 1e-7, Init: 0.25},
 		RowAdaGrad{LR: 1e-20, Eps: 1, Init: 3}, Adam{LR: 1.0 / 3, B1: 0.1, B2: 0.2, Eps: 7},
-		Momentum{LR: 1, Decay: 0.5}, FTRL{LR: 0.1, Beta: 3, L1: 1e-9, L2: 4}, ProximalSGD{LR: 1, L1: 2, L2: 3},
+		Momentum{LR: 1, Decay: 0.5}, FTRL{LR: 0.1, Beta: 0.5, L1: 1e-9, L2: 4}, ProximalSGD{LR: 1, L1: 2, L2: 3},
 		ProximalAdaGrad{LR: 1, Eps: 2, Init: 3, L1: 4, L2: 5}} {
 		got, err := Parse(r.Name())
 		if err != nil || got != r {

@@ -78,6 +78,9 @@ func TestSparseAdamWithACorrectedRateIsAdam(t *testing.T) {
 	const dim = 5
 	rng := rand.New(rand.NewPCG(3, 4))
 	sparse, adam := SparseAdam{Eps: 1e-30}, Adam{LR: 0.01, Eps: 1e-30}
+	if n := sparse.StateLen(dim + 1); n != 2*dim {
+		t.Errorf("%d floats of state, want %d", n, 2*dim)
+	}
 	a, b := make([]float32, dim+1), make([]float32, dim)
 	as, bs := make([]float32, 2*dim), make([]float32, 2*dim+1)
 	push := make([]float32, dim+1)
@@ -108,12 +111,29 @@ func TestRatesGoBehindVectorsAndAreTakenAway(t *testing.T) {
 	if Narrow(wide, wide[:6], 2); !slices.Equal(wide[:4], []float32{1, 2, 3, 4}) {
 		t.Errorf("%v without the rates", wide[:4])
 	}
+	Widen(wide, []float32{7, 8}, 1, 0.5) // of one float, too
+	if want := []float32{7, 0.5, 8, 0.5}; !slices.Equal(wide[:4], want) {
+		t.Errorf("%v, want %v", wide[:4], want)
+	}
 	value, plain := []float32{9, 9, 9}, make([]float32, 2)
 	u := Unrated{godwit.Uniform{Lo: 1, Hi: 2}}
 	u.Init(value, 3, 4)
 	u.Of.Init(plain, 3, 4)
 	if !slices.Equal(value[:2], plain) || value[2] != 0 {
 		t.Errorf("the value begins as %v, want %v and 0", value, plain)
+	}
+}
+
+// It is the initializer of the other floats that may be wrong, or lack.
+func TestAnUnratedInitializerIsCheckedAsTheOtherOneIs(t *testing.T) {
+	for _, c := range []struct {
+		of   godwit.Init
+		want string
+	}{{nil, "want one, such as Zero"}, {godwit.Uniform{Lo: 1}, "lo=1"}, {godwit.Uniform{Hi: 1}, ""}, {godwit.Zero{}, ""}} {
+		err := Unrated{c.of}.Check()
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: error %v", c.of, err)
+		}
 	}
 }
 
