@@ -412,6 +412,79 @@ func TestWhatATrainerGathersIsHandedOnOnceAnEpochAlsoWhereItIsCutShort(t *testin
 	}
 }
 
+// A handover keeps state of its examples in rows.
+type handover struct{ *counting }
+
+func (handover) Handover() bool { return true }
+
+// Between two epochs, all updates come to all nodes where tasks hand over rows and there is another node; and at the end, for the evaluation.
+func TestNodesMeetBetweenEpochsOfATaskThatHandsOverRows(t *testing.T) {
+	const epochs = 3
+	for _, nodes := range []int{1, 2} {
+		for _, hands := range []bool{false, true} {
+			var meetings atomic.Int64
+			s, x := server(t, 40, nodes, 1), traintest.NewExchange(nodes)
+			var wg sync.WaitGroup
+			for node := range nodes {
+				ws := s.Workers(node)
+				ws[0].(*traintest.Worker).Fail = func(op string) error {
+					if op == "wait for sync" {
+						meetings.Add(1)
+					}
+					return nil
+				}
+				var task train.Task[work] = &counting{rows: 40, batch: 5}
+				if hands {
+					task = handover{task.(*counting)}
+				}
+				wg.Go(func() {
+					env := train.Env{Workers: ws, Node: node, Nodes: nodes, Exchange: x.Of(node), Ask: x.Ask(node), Serve: x.Serve}
+					if _, err := train.Run(t.Context(), env, task, train.Options{Epochs: epochs}); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			wg.Wait()
+			want := nodes
+			if hands && nodes > 1 {
+				want += nodes * epochs
+			}
+			if got := int(meetings.Load()); got != want {
+				t.Errorf("%d nodes, rows are handed over: %v: workers met %d times, want %d", nodes, hands, got, want)
+			}
+		}
+	}
+}
+
+// A state need not say which epoch is under way.
+func TestARunGoesOnBehindTheEpochsOfAState(t *testing.T) {
+	for _, chunked := range []bool{false, true} {
+		s, task, from := server(t, 40, 1, 2), &counting{rows: 40, batch: 5, chunked: chunked}, (*train.State)(nil)
+		for _, epochs := range []int{2, 3} {
+			rep, err := train.Run(t.Context(), train.Env{Workers: s.Workers(0), Begin: from}, task, train.Options{Epochs: epochs})
+			if err != nil || rep.Epochs != epochs || len(rep.Losses) != epochs || rep.Losses[epochs-1].Examples != 40 {
+				t.Fatalf("in chunks: %v: of %d epochs: %+v, %v", chunked, epochs, rep, err)
+			}
+			from = &train.State{Epochs: rep.Epochs, Losses: rep.Losses, Evaluated: rep.Evaluated, Results: rep.Results, Best: rep.Best}
+		}
+	}
+}
+
+// A run that goes on makes trainers of another division only where an epoch had one.
+func TestARunThatGoesOnMakesTrainersOfTheFormerDivision(t *testing.T) {
+	for _, c := range []struct{ parts, nodes, want int }{{2, 1, 2}, {2, 0, 2}, {2, 2, 4}, {5, 1, 7}} {
+		task := &counting{rows: 40, batch: 5}
+		at := schedule.Position{First: 1, Epochs: []schedule.Epoch{{Epoch: 1, Parts: c.parts, Nodes: c.nodes}}}
+		env := train.Env{Workers: server(t, 40, 1, 2).Workers(0), Begin: &train.State{Position: at}}
+		if _, err := train.Run(t.Context(), env, task, train.Options{Epochs: 1}); err != nil {
+			t.Fatal(err)
+		}
+		if len(task.parts) != c.want {
+			t.Errorf("with %d parts of %d nodes, 2 workers of one node have %d trainers, want %d: %+v", c.parts, c.nodes, len(task.parts), c.want, task.parts)
+		}
+	}
+}
+
 func TestAServerErrorIsReturnedAsItIs(t *testing.T) {
 	s := server(t, 100, 1, 2)
 	s.Workers(0)[1].(*traintest.Worker).Fail = func(op string) error {
@@ -552,7 +625,7 @@ func TestALastEpochOfARunThatTrainsNothingIsEvaluatedOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := append(slices.DeleteFunc(slices.Clone(evaluated), func(e int) bool { return e == 5 }), 5)
-		if !slices.Equal(rep.Evaluated, want) || !slices.Equal(end.Evaluated, want) || rep.Best != len(want)-1 || rep.End != train.AllEpochs {
+		if !slices.Equal(rep.Evaluated, want) || !slices.Equal(end.Evaluated, want) || rep.Best != len(want)-1 || rep.End != train.AllEpochs || end.End != train.AllEpochs {
 			t.Errorf("it had evaluated %v: %+v, and tells of %v at the end", evaluated, rep, end.Evaluated)
 		}
 	}
@@ -759,16 +832,18 @@ func TestAnEvaluationThatIsNoNumberIsNeverBest(t *testing.T) {
 }
 
 func TestALossThatIsNoNumberFailsWithErrDiverged(t *testing.T) {
-	s := server(t, 20, 1, 1)
-	task := &counting{rows: 20, batch: 5, loss: func(epoch, step int) float64 {
-		if epoch == 2 && step == 1 {
-			return math.NaN()
+	for _, no := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		s := server(t, 20, 1, 1)
+		task := &counting{rows: 20, batch: 5, loss: func(epoch, step int) float64 {
+			if epoch == 2 && step == 1 {
+				return no
+			}
+			return 1
+		}}
+		_, err := train.Run(t.Context(), train.Env{Workers: s.Workers(0)}, task, train.Options{Epochs: 5})
+		if !errors.Is(err, train.ErrDiverged) || !strings.Contains(err.Error(), "epoch 2") {
+			t.Errorf("a loss of %v: Run returned %v, want ErrDiverged in epoch 2", no, err)
 		}
-		return 1
-	}}
-	_, err := train.Run(t.Context(), train.Env{Workers: s.Workers(0)}, task, train.Options{Epochs: 5})
-	if !errors.Is(err, train.ErrDiverged) || !strings.Contains(err.Error(), "epoch 2") {
-		t.Errorf("Run returned %v, want ErrDiverged in epoch 2", err)
 	}
 }
 
