@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/godwit-ps/godwit"
@@ -86,6 +87,52 @@ func TestACopierSkipsWhatIsMoreThanTwoSegmentsBehind(t *testing.T) {
 	}
 	if n, err := c.End(); err != nil || n != 1 {
 		t.Errorf("%d events were not read (%v)", n, err)
+	}
+}
+
+// A Copier reads one segment after the other, and its pieces are segments of the same numbers.
+func TestACopierReadsAllSegments(t *testing.T) {
+	dir := t.TempDir()
+	w := create(t, dir, 1, true)
+	for i := range 3 {
+		w.Add(Event{Key: 1, Node: 1, Kind: Asked, Time: int64(i) * (1<<32*1000/2 + 1000)})
+		w.Flush()
+	}
+	closed(t, w)
+	c := NewCopier(dir, 1, false)
+	for want := 1; want <= 4; want++ {
+		p, err := c.Next(1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want == 4 {
+			if len(p.Data) > 0 {
+				t.Errorf("behind the last segment there are %d bytes", len(p.Data))
+			}
+			break
+		}
+		h, records, err := p.Open()
+		if err != nil || h.Segment != want || p.Segment != want || len(records) != RecordLen || Record(records).Kind() != Asked {
+			t.Fatalf("piece %d is of segment %d, and has %d bytes of records (%v)", want, h.Segment, len(records), err)
+		}
+	}
+	if n, err := c.End(); err != nil || n != 0 {
+		t.Errorf("%d events were not read (%v)", n, err)
+	}
+}
+
+// Keys are named by their numbers in the model, and by table and row.
+func TestAKeyIsReadByItsNumberOrItsRow(t *testing.T) {
+	tables := []Table{{Name: "a", First: 0, Rows: 10}, {Name: "b", First: 10, Rows: 5}}
+	for text, want := range map[string]godwit.Key{"0": 0, "9": 9, "10": 10, "14": 14, "a:9": 9, "b:0": 10, "b:4": 14} {
+		if k, err := ParseKey(text, tables); err != nil || k != want {
+			t.Errorf("%q is key %d, %v, want %d", text, k, err, want)
+		}
+	}
+	for text, want := range map[string]string{"15": "no key of that number", "b:5": "rows 0 … 4", "c:0": "there are a, b"} {
+		if k, err := ParseKey(text, tables); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is key %d, %v, want an error with %q", text, k, err, want)
+		}
 	}
 }
 
