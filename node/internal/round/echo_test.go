@@ -214,6 +214,41 @@ func TestNobodyAsksWhereThereAreNoCopies(t *testing.T) {
 	}
 }
 
+// A round begins for an echo that nobody waits for yet, and at once where a worker waits, for that or in a WaitSync.
+func TestWhatIsAskedForBringsARound(t *testing.T) {
+	n := nodeOf(t, host.Usual, Config{Copies: true})
+	got := func(c <-chan struct{}) bool {
+		select {
+		case <-c:
+			return true
+		default:
+			return false
+		}
+	}
+	got(n.bell.Rung())
+	n.bell.Awake()
+	var a Age
+	a.Bound(n.Echoes, 1, 0)
+	if a.Advanced(1); !got(n.bell.Rung()) {
+		t.Error("a worker wants an echo, and no round begins")
+	}
+	n.bell.Awake()
+	if got(n.bell.Hurried()) {
+		t.Error("a round hurries for an echo that nobody waits for")
+	}
+	end := n.Echoes.Await()
+	if !got(n.bell.Rung()) || !got(n.bell.Hurried()) || !n.Echoes.Urgent() {
+		t.Error("a worker waits for an echo, and no round hurries")
+	}
+	if end(); n.Echoes.Urgent() {
+		t.Error("rounds follow each other, and nobody waits")
+	}
+	n.bell.Awake()
+	if n.Sync.Begin(0); !got(n.bell.Rung()) || !got(n.bell.Hurried()) {
+		t.Error("a worker begins a WaitSync, and no round hurries")
+	}
+}
+
 // What waits is said to be this node's round as long as nobody was asked.
 func TestAWorkerWaitsForARoundOfItsOwnNodeFirst(t *testing.T) {
 	n := nodeOf(t, host.Usual, Config{Copies: true})
