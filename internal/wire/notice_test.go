@@ -26,6 +26,11 @@ func TestNoticesSurviveTheWay(t *testing.T) {
 	if f := Goodbye(3); CheckGoodbye(f) != nil || !IsGoodbye(f) || CheckLen(f) != nil {
 		t.Errorf("a goodbye came as %v", CheckGoodbye(f))
 	}
+	for _, f := range [][]byte{Heartbeat{}.Frame(), Goodbye(3)[:HeaderLen-1], nil} {
+		if IsGoodbye(f) {
+			t.Errorf("%x is a goodbye", f)
+		}
+	}
 }
 
 func TestNoticesThatSayTooMuchOrTooLittleAreRefused(t *testing.T) {
