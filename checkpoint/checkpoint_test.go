@@ -694,6 +694,31 @@ func TestNodesThatEachMadeAnIDAreTold(t *testing.T) {
 	}
 }
 
+func TestADigestIsReadAsItIsWritten(t *testing.T) {
+	want := Digest{1 << 60, 0xab}
+	text, err := want.MarshalText()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got Digest
+	if err := got.UnmarshalText(text); err != nil || got != want {
+		t.Errorf("%s is read as %v, %v", text, got, err)
+	}
+	for _, text := range []string{"", "1", string(text[:31]), string(text) + "0", strings.ToUpper(string(text)), " " + string(text[1:])} {
+		if err := new(Digest).UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("%q is a digest", text)
+		}
+	}
+}
+
+func TestACheckpointHasABoundedNumberOfTables(t *testing.T) {
+	for n, ok := range map[int]bool{0: false, 1: true, maxTables: true, maxTables + 1: false} {
+		if err := CheckTables(n); (err == nil) != ok {
+			t.Errorf("a model of %d tables: %v", n, err)
+		}
+	}
+}
+
 func TestATableSaysWhatItIs(t *testing.T) {
 	table := Table{Name: "users", Rows: 1000, Dim: 2, Width: 4, Rule: "adagrad(lr=0.1)", Init: "zero"}
 	if got, want := table.String(), `"users": 1000 rows of 2 floats and 2 of state, rule adagrad(lr=0.1), first values zero`; got != want {
@@ -823,7 +848,7 @@ func TestManifestsThatAreNotSoundAreRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := saveOn(ctx, rng, s, first, ID{2, testAttempt}, newModel(rng, 20), 1, nil)
+		m, err := saveOn(ctx, rng, s, first, ID{2, testAttempt}, newModel(rng, 20), 1, map[string][]byte{"s": nil})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -859,6 +884,8 @@ func TestManifestsThatAreNotSoundAreRefused(t *testing.T) {
 		"resumed 2 and":          func(m *Manifest) { m.Resumed = &Resumed{2, 3} },
 		"resumed 1 and":          func(m *Manifest) { m.Resumed = &Resumed{1, 3} },
 		"resumed 0 and":          func(m *Manifest) { m.Resumed = &Resumed{0, 1} },
+		"section \"\"":           func(m *Manifest) { m.Sections[0].Name = "" },
+		"section \"a":            func(m *Manifest) { m.Sections[0].Name = strings.Repeat("a", maxSectionName+1) },
 		"-1 blocks":              func(m *Manifest) { m.Parts[0].Blocks = -1 },
 		// Their products with the size of an entry are small.
 		"2305843009213693952 blocks": func(m *Manifest) { m.Parts[0].Blocks = 1 << 61 },
