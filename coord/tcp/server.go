@@ -220,7 +220,7 @@ func (s *Server) enter(c *client, h hello, last bool) bool {
 	if seat == godwit.NoNode {
 		seat, _ = s.roster.Free()
 	}
-	if s.closed || s.sealed || int(seat) >= len(s.seats) || s.seats[seat] != nil {
+	if s.sealed || int(seat) >= len(s.seats) || s.seats[seat] != nil {
 		if last {
 			c.refuse("complete", s.complete(h))
 		}

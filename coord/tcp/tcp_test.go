@@ -142,7 +142,8 @@ func TestNobodyIsSeatedWhereThereIsNoPlace(t *testing.T) {
 		defer here.Close()
 		defer c.end()
 		defer s.leave(c)
-		return s.enter(c, hello{c.reg, cfg.Run, time.Minute.Milliseconds()}, false)
+		before := s.members()
+		return s.enter(c, hello{c.reg, cfg.Run, time.Minute.Milliseconds()}, false) && s.members() > before
 	}
 	left := func(m coord.Session, want int) {
 		if err := m.Close(t.Context()); err != nil {
