@@ -491,6 +491,56 @@ func TestTheCheckpointBeforeADamagedOneIsNamed(t *testing.T) {
 	}
 }
 
+// Of checkpoints that build on the same damaged or missing object, none is named, but one before them.
+func TestNoCheckpointIsNamedThatBuildsOnTheDamagedObject(t *testing.T) {
+	rng, ctx, s := seeded(t), t.Context(), folder(t)
+	var last *Manifest
+	var base string
+	for n := range uint64(4) {
+		if n == 1 {
+			last = nil // with all rows
+		}
+		var err error
+		if last, err = saveOn(ctx, rng, s, last, ID{n + 1, testAttempt}, newModel(rng, 100), 1, nil); err != nil {
+			t.Fatal(err)
+		}
+		if n == 1 {
+			base = last.Parts[0].Name
+		}
+	}
+	reading := func() error {
+		c, err := Open(ctx, s, 4)
+		if err == nil {
+			_, err = c.Verify(ctx)
+		}
+		return err
+	}
+	path := filepath.Join(s.dir, base)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[rng.IntN(len(b))] ^= 1
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := reading(); err == nil || !strings.HasSuffix(err.Error(), "(one before it may be whole: take #1 of the same place)") {
+		t.Errorf("the base is damaged: %v", err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := reading(); err == nil || !strings.HasSuffix(err.Error(), "(one before it may be whole: take #1 of the same place)") {
+		t.Errorf("the base is missing: %v", err)
+	}
+	if err := os.Remove(filepath.Join(s.dir, manifestName(1))); err != nil {
+		t.Fatal(err)
+	}
+	if err := reading(); err == nil || !strings.HasSuffix(err.Error(), "(none before it can be taken: they build on the same object, or lack some)") {
+		t.Errorf("all build on what is missing: %v", err)
+	}
+}
+
 func TestWritersRefuseWhatIsNotTheModels(t *testing.T) {
 	for what, fill := range map[string]func(w *Writer) error{
 		"no row 5000":    func(w *Writer) error { return w.Write(0, []uint64{5000}, make([]float32, 3)) },

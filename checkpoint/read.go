@@ -83,7 +83,7 @@ func Open(ctx context.Context, s Store, number uint64) (*Checkpoint, error) {
 		err = m.present(ctx, s)
 	}
 	if err != nil {
-		return nil, nameBefore(ctx, s, number, err)
+		return nil, nameBefore(ctx, s, number, "", err)
 	}
 	return &Checkpoint{m, s}, nil
 }
@@ -91,19 +91,34 @@ func Open(ctx context.Context, s Store, number uint64) (*Checkpoint, error) {
 // listWithin is how long a store may take to tell what else it has, once a checkpoint could not be read.
 const listWithin = 5 * time.Second
 
-// nameBefore adds to an error of a checkpoint that cannot be read which one is before it, if there is one and the store tells it soon: by its
-// number, because the store's name lacks the options of a URL, and is no place.
-func nameBefore(ctx context.Context, s Store, number uint64, err error) error {
+// nameBefore adds to an error of a checkpoint that cannot be read, for an object that is damaged, or for those that are missing (""), which one before it
+// may be taken instead: the last one that has no part in the damage, as those have that build on the same object. It does so if the store answers soon,
+// and names it by its number, because the store's name lacks the options of a URL, and is no place.
+func nameBefore(ctx context.Context, s Store, number uint64, object string, err error) error {
 	ctx, cancel := context.WithTimeout(ctx, listWithin)
 	defer cancel()
 	numbers, lerr := Numbers(ctx, s)
 	if lerr != nil {
 		return err
 	}
-	if i, _ := slices.BinarySearch(numbers, number); i > 0 {
-		return fmt.Errorf("%w (the one before it may be whole: take #%d of the same place)", err, numbers[i-1])
+	i, _ := slices.BinarySearch(numbers, number)
+	for _, n := range slices.Backward(numbers[:i]) {
+		m, merr := readManifest(ctx, s, n)
+		if merr == nil && !m.names(object) && m.present(ctx, s) == nil {
+			return fmt.Errorf("%w (one before it may be whole: take #%d of the same place)", err, n)
+		}
+	}
+	if i > 0 && ctx.Err() == nil {
+		return fmt.Errorf("%w (none before it can be taken: they build on the same object, or lack some)", err)
 	}
 	return err
+}
+
+// names reports whether an object is one of the checkpoint's, or of those on which it builds.
+func (m *Manifest) names(object string) bool {
+	return slices.ContainsFunc(m.Layers(), func(l Layer) bool {
+		return slices.ContainsFunc(l.Parts, func(p Part) bool { return p.Name == object })
+	})
 }
 
 func readManifest(ctx context.Context, s Store, number uint64) (*Manifest, error) {
@@ -127,7 +142,7 @@ func (c *Checkpoint) Manifest() *Manifest { return c.manifest }
 
 // wrap says which object of the checkpoint an error is about, and which checkpoint may be taken instead.
 func (c *Checkpoint) wrap(ctx context.Context, object string, err error) error {
-	return nameBefore(ctx, c.store, c.manifest.Number, fmt.Errorf("checkpoint %d: %s at %s: %w", c.manifest.Number, object, c.store, err))
+	return nameBefore(ctx, c.store, c.manifest.Number, object, fmt.Errorf("checkpoint %d: %s at %s: %w", c.manifest.Number, object, c.store, err))
 }
 
 // Section reads a section. The error wraps fs.ErrNotExist if the checkpoint has none of the name.

@@ -122,7 +122,7 @@ func TestADamagedManifestIsNamedAndTheOthersAreListed(t *testing.T) {
 	}{
 		{[]string{"ls", dir}, "valid MRR 0.3333", "checkpoint 3"},
 		{[]string{"ls", dir, "--json"}, `"number":2`, "checkpoint 3"},
-		{[]string{"verify", dir}, "", "the one before it may be whole: take #2 of the same place"},
+		{[]string{"verify", dir}, "", "(one before it may be whole: take #2 of the same place"},
 		{[]string{"prune", dir, "--keep", "1"}, "removed no checkpoint", "nothing of checkpoint 3 and those before it was removed"},
 		{[]string{"prune", dir, "--json"}, `"unreadable":[3]`, "checkpoint-0000000003.jsonl"},
 	} {
