@@ -313,8 +313,8 @@ func (r *run) verdict(span time.Duration) (sentence any, findings []object) {
 	if live {
 		in = diagnose.Recent(r.rec, max(span, 10*time.Second))
 	}
-	if end := r.rec.End(); end != nil && end.Error != "" { // worse than all that slowed it down
-		findings = append(findings, object{"ill": "failed", "text": "the run failed: " + end.Error, "advice": nil, "share": nil, "figures": object{}, "node": nil, "level": "bad"})
+	if why := r.rec.Failure(); why != "" { // worse than all that slowed it down
+		findings = append(findings, object{"ill": "failed", "text": "the run failed: " + why, "advice": nil, "share": nil, "figures": object{}, "node": nil, "level": "bad"})
 	}
 	if len(in.Nodes) == 0 && len(findings) == 0 {
 		text := "no node told how it trained"

@@ -28,7 +28,8 @@ memory. What costs most comes first. The run may be under way. RUN is the folder
 --trace if there is one run in it; of one that has gone on by itself with a node less, the last part is
 looked at (NAME-restartN). The first line has the run's name.
 
-A run that failed is not well: why it did stands before what held it up.
+A run that failed is not well: why it did stands before what held it up. One whose end is missing and
+that has written nothing for 10 s has failed, too: its leader was killed.
 
 With --json, stdout has one object: "run", "policy", "failed", why the run failed (empty: it did
 not, or goes on), "findings", each with "ill", "loss" (share of the workers' time), "node", "peer",
@@ -64,7 +65,7 @@ Exit codes:
 			if err := write(cmd.OutOrStdout(), r, &in, found); err != nil {
 				return cli.Failed(err)
 			}
-			if len(found) > 0 || failed(r) != "" {
+			if len(found) > 0 || r.Failure() != "" {
 				return cli.ErrFound
 			}
 			return nil
@@ -117,14 +118,6 @@ func runOf(r *record.Run) string {
 	return name
 }
 
-// failed returns why a run failed; empty: it did not, or goes on, or was killed.
-func failed(r *record.Run) string {
-	if end := r.End(); end != nil {
-		return end.Error
-	}
-	return ""
-}
-
 func findingsAsJSON(w io.Writer, r *record.Run, in *diagnose.Input, found []diagnose.Finding) error {
 	if found == nil {
 		found = []diagnose.Finding{}
@@ -136,18 +129,18 @@ func findingsAsJSON(w io.Writer, r *record.Run, in *diagnose.Input, found []diag
 		Findings []diagnose.Finding `json:"findings"`
 		Crowded  bool               `json:"crowded"`
 		Damaged  int                `json:"damaged"`
-	}{runOf(r), in.Policy, failed(r), found, in.Crowded(), r.Bad})
+	}{runOf(r), in.Policy, r.Failure(), found, in.Crowded(), r.Bad})
 }
 
 func writeFindings(w io.Writer, r *record.Run, in *diagnose.Input, found []diagnose.Finding) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "run %s\n", trace.Printable(runOf(r)))
-	why := failed(r)
+	why := r.Failure()
 	if why != "" {
 		fmt.Fprintf(&b, "the run failed: %s\n", trace.Printable(strings.ReplaceAll(why, "\n", "; ")))
 	}
 	switch {
-	case len(in.Nodes) == 0 && r.End() != nil:
+	case len(in.Nodes) == 0 && (r.End() != nil || why != ""):
 		b.WriteString("no node told how it trained: each does so every second\n")
 	case len(in.Nodes) == 0:
 		b.WriteString("no node has told yet how it trains: each does so every second\n")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -104,6 +105,36 @@ func TestDiagnoseSaysFirstThatTheRunFailed(t *testing.T) {
 		if code, stdout, _ := run(t, "diagnose", dir); code != 4 || !strings.Contains(stdout, "no node told") {
 			t.Errorf("code %d, %q, of a run that is over, of which no node told anything", code, stdout)
 		}
+	}
+}
+
+// A leader that was killed leaves no end: its run is not said to be well once nothing has been written for a while, nor before to have failed.
+func TestDiagnoseAndTopSayThatTheEndIsMissing(t *testing.T) {
+	dir := recorded(t, 100)
+	d, err := record.NewDiary(dir, "r", "adaptive")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Add(record.Event{Start: &record.Start{Task: "kge"}})
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if code, stdout, _ := run(t, "diagnose", dir); code != 0 || !strings.Contains(stdout, "the run is well") {
+		t.Errorf("under way: code %d, %q", code, stdout)
+	}
+	then := time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local)
+	err = filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+		return errors.Join(err, os.Chtimes(path, then, then))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "its end is missing, and nothing was written to " + dir + " since 2026-01-02 03:04:05: its leader was killed"
+	if code, stdout, _ := run(t, "diagnose", dir); code != 4 || !strings.Contains(stdout, "the run failed: "+want) || strings.Contains(stdout, "well") {
+		t.Errorf("killed: code %d, %q", code, stdout)
+	}
+	if code, stdout, _ := run(t, "top", "--once", dir); code != 0 || !strings.Contains(stdout, "failed: "+want) || strings.Contains(stdout, "well") {
+		t.Errorf("killed: code %d, %q", code, stdout)
 	}
 }
 

@@ -28,7 +28,7 @@ type look struct {
 	Waste    map[string]float64 `json:"waste"` // shares of 1
 	Findings []diagnose.Finding `json:"findings"`
 
-	told, crowded bool // some node told how it trains; why workers wait is not known
+	told, crowded, failed bool // some node told how it trains; why workers wait is not known; the run failed
 }
 
 // A nodeLook is a node in the last seconds. Shares are of its workers' time.
@@ -66,7 +66,7 @@ const hotShown = 10
 
 func lookAt(r *record.Run) *look {
 	in := diagnose.Recent(r, lately)
-	l := &look{Run: r.About.Run, Policy: r.About.Policy, Live: r.Live(), Waste: map[string]float64{}, Findings: diagnose.Diagnose(in), told: len(in.Nodes) > 0, crowded: in.Crowded()}
+	l := &look{Run: r.About.Run, Policy: r.About.Policy, Live: r.Live(), Waste: map[string]float64{}, Findings: diagnose.Diagnose(in), told: len(in.Nodes) > 0, crowded: in.Crowded(), failed: r.Failure() != ""}
 	if s := r.Start(); s != nil {
 		l.Task = s.Task
 	}
@@ -138,6 +138,8 @@ func progress(r *record.Run) string {
 	}
 	if e := r.End(); e != nil {
 		parts = append(parts, "ended: "+trace.Printable(strings.ReplaceAll(cmp.Or(e.Error, e.Reason), "\n", "; ")))
+	} else if why := r.Failure(); why != "" {
+		parts = append(parts, "failed: "+trace.Printable(why))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -225,6 +227,8 @@ func (l *look) String() string {
 		b.WriteString("no node has told how it trained in the last minute\n\n")
 	case l.crowded:
 		b.WriteString("in the last minute no ill was found, but processors were taken, so it is not known why workers wait\n\n")
+	case l.failed:
+		b.WriteString("in the minute before, nothing was found that held it up\n\n")
 	default:
 		b.WriteString("in the last minute the run was well\n\n")
 	}

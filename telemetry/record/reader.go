@@ -267,22 +267,39 @@ func (r *Run) End() *End {
 	return nil
 }
 
+// silence is for how long no file of a run that goes on is left as it is: each node writes a sample a second.
+const silence = 10 * time.Second
+
+// Failure returns why the run failed; empty: it did not, or goes on, or its events are elsewhere. Of a run whose leader was killed, the end is missing.
+func (r *Run) Failure() string {
+	if end := r.End(); end != nil {
+		return end.Error
+	}
+	at := r.written()
+	if r.Start() == nil || at.IsZero() || time.Since(at) < silence {
+		return ""
+	}
+	return fmt.Sprintf("its end is missing, and nothing was written to %s since %s: its leader was killed or stands still, or could not write there", r.Dir, at.Format(time.DateTime))
+}
+
 // Live reports whether the run goes on, as far as its files tell: it has not ended, and a file was
 // written to in the last ten seconds.
-func (r *Run) Live() bool {
-	if r.End() != nil {
-		return false
-	}
+func (r *Run) Live() bool { return r.End() == nil && time.Since(r.written()) < silence }
+
+// written returns when a file of the run was last written to; zero: there is none.
+func (r *Run) written() (at time.Time) {
 	paths := []string{r.events.path}
 	for _, n := range r.Nodes {
 		if n != nil {
 			paths = append(paths, n.tail.path)
 		}
 	}
-	return slices.ContainsFunc(paths, func(path string) bool {
-		info, err := os.Stat(path)
-		return err == nil && time.Since(info.ModTime()) < 10*time.Second
-	})
+	for _, path := range paths {
+		if info, err := os.Stat(path); err == nil && info.ModTime().After(at) {
+			at = info.ModTime()
+		}
+	}
+	return at
 }
 
 // A tail is a file of lines that grows.
