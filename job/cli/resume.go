@@ -137,15 +137,24 @@ func (c *cluster) do(ctx context.Context, spec job.Spec, p *printer) (*job.Resul
 // again is [cluster.do], whose parts once runs.
 func (c *cluster) again(ctx context.Context, spec job.Spec, p *printer, once func(context.Context, job.Spec, *printer) (*job.Result, error)) (*job.Result, error) {
 	name, suspect := c.run, ""
+	var cause error // why it began again
 	for n := 1; ; n++ {
 		p.begun = false
 		r, err := once(ctx, spec, p)
+		if cause != nil && errors.Is(err, job.ErrInterrupted) {
+			return nil, p.interrupted(&spec, cause)
+		}
 		place := c.place(&spec)
 		c.tell(p, spec.Nodes, err)
 		lost := errors.Is(err, godwit.ErrPeerLost)
 		vain := n > 1 && err != nil && !p.begun && !errors.Is(err, job.ErrInterrupted)
 		if !lost && !vain || place == "" || c.await || n > c.restarts || ctx.Err() != nil {
 			return r, err
+		}
+		select {
+		case <-c.node.Stop:
+			return nil, p.interrupted(&spec, err)
+		default:
 		}
 		if vain {
 			suspect = spec.Resume
@@ -165,9 +174,18 @@ func (c *cluster) again(ctx context.Context, spec job.Spec, p *printer, once fun
 		if lost {
 			spec.Nodes--
 		}
-		c.run = trace.Restarted(name, n)
+		c.run, cause = trace.Restarted(name, n), err
 		p.restart(c.run, n, c.restarts, &spec, err)
 	}
+}
+
+// interrupted is the error of a run whose end was asked for before it trained again, for a cause. It tells how to go on with it.
+func (p *printer) interrupted(s *job.Spec, cause error) error {
+	if p.last == nil && s.Resume == "" {
+		p.warn("no checkpoint was written: nothing is kept")
+	}
+	p.goOn("")
+	return fmt.Errorf("%w again, after this: %v", job.ErrInterrupted, cause)
 }
 
 // lastWhole returns the specification to go on with from the last checkpoint at a place. If that cannot be opened, or is the suspect one and

@@ -94,3 +94,33 @@ func TestARunGoesOnBeforeADamagedCheckpoint(t *testing.T) {
 		})
 	}
 }
+
+// A run of which a node was lost and whose end was asked for does not say that it never trained: it tells of the loss, and how to go on. It does not begin
+// again if the end was asked for before.
+func TestARunThatIsInterruptedBetweenItsPartsTellsHowToGoOn(t *testing.T) {
+	spec := job.Default(task.DefaultKGE())
+	spec.Nodes, spec.Checkpoint = 3, filepath.Join(t.TempDir(), "runs")
+	for _, before := range []bool{true, false} {
+		stop, parts := make(chan struct{}), 0
+		c := &cluster{run: "r", restarts: 3}
+		c.node.Stop = stop
+		var said bytes.Buffer
+		_, err := c.again(t.Context(), spec, &printer{people: &said, again: "godwit train"}, func(_ context.Context, _ job.Spec, p *printer) (*job.Result, error) {
+			if parts++; parts == 2 {
+				return nil, job.ErrInterrupted
+			}
+			p.begun, p.last = true, &job.Checkpoint{Number: 7, Place: "runs/kge"}
+			if before {
+				close(stop)
+			}
+			return nil, fmt.Errorf("node 2: %w", godwit.ErrPeerLost)
+		})
+		text := said.String()
+		if !errors.Is(err, job.ErrInterrupted) || ExitCode(Failed(err)) != Interrupted || err.Error() != "interrupted before training began again, after this: node 2: node lost" {
+			t.Errorf("%v", err)
+		}
+		if want := map[bool]int{true: 1, false: 2}[before]; parts != want || strings.Contains(text, "restart 1") == before || !strings.Contains(text, "godwit train --resume runs/kge\n") {
+			t.Errorf("%d parts, want %d; said %q", parts, want, text)
+		}
+	}
+}
