@@ -83,7 +83,7 @@ func init() {
 	})
 }
 
-// A store that does not answer costs checkpoints, and says so, and training goes on.
+// A store that does not answer costs checkpoints, and says so, and training goes on. What was written of them is removed, as the store may be full.
 func TestAStoreThatDoesNotAnswerIsGivenUp(t *testing.T) {
 	for _, stuck := range []string{"begin .1.rows", "write .1.rows", "end .1.rows", "end .0.0.section", "end .jsonl", "size .0.rows"} {
 		what, suffix, _ := strings.Cut(stuck, " ")
@@ -91,7 +91,8 @@ func TestAStoreThatDoesNotAnswerIsGivenUp(t *testing.T) {
 			stuckAt = func(w, name string) bool { return w == what && strings.HasSuffix(name, suffix) }
 			spec := tiny(2)
 			spec.Options.Epochs = 1
-			spec.Checkpoint = "stuck://" + filepath.Join(t.TempDir(), "runs")
+			dir := filepath.Join(t.TempDir(), "runs")
+			spec.Checkpoint = "stuck://" + dir
 			var failed []string
 			if _, err := Local(timeout(t), "r", spec, NodeConfig{untested: true, storePatience: 20 * time.Millisecond, Progress: func(e Event) {
 				if e.Checkpoint != nil {
@@ -102,6 +103,9 @@ func TestAStoreThatDoesNotAnswerIsGivenUp(t *testing.T) {
 			}
 			if len(failed) == 0 || !strings.Contains(failed[0], "runs has not answered for 20ms") {
 				t.Errorf("the checkpoints failed with %q", failed)
+			}
+			if left, err := filepath.Glob(filepath.Join(dir, "*checkpoint-*")); err != nil || len(left) > 0 {
+				t.Errorf("what is left: %q, %v", left, err)
 			}
 		})
 	}

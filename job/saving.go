@@ -198,6 +198,7 @@ func (p saving) conclude(ctx context.Context, c *cuts.Cut, s *train.State, err e
 	}
 	if v.failed = ""; err != nil && !e.GivenUp {
 		v.failed = fmt.Sprintf("checkpoint %d could not be written: %v", c.Number, err)
+		v.tidy(ctx)
 	}
 	if err == nil {
 		e.Rows, e.Bytes = m.Rows, m.Bytes()
@@ -251,6 +252,17 @@ func (p saving) prune(ctx context.Context, store checkpoint.Store) {
 		v.left = err.Error()
 		p.emit(Event{Warning: fmt.Sprintf("old checkpoints could not be removed, and take their space: %v", err)})
 	}
+}
+
+// tidyWithin is how long a place may take to remove what is left of a checkpoint.
+const tidyWithin = 5 * time.Second
+
+// tidy removes what is left of a checkpoint that could not be written, which takes the space that the next one needs where the place is full. All
+// checkpoints stay. If it cannot, the next one that is written does so.
+func (v *saver) tidy(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, tidyWithin)
+	defer cancel()
+	_, _ = v.lock.Prune(ctx, checkpoint.Patient(v.store, tidyWithin), math.MaxInt)
 }
 
 // failureOf returns why nodes could not take a cut, that of the first one where something failed; nil if all could.
