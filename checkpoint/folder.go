@@ -31,6 +31,9 @@ type Folder struct {
 
 // OpenFolder opens a folder. It need not exist: the first write makes it.
 func OpenFolder(dir string) (*Folder, error) {
+	if dir == "" { // such as of a variable that is not set: its checkpoints would be those of whatever folder this is
+		return nil, errors.New("checkpoint: the place is empty: want a folder (. is this one) or a URL")
+	}
 	path, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: %w", err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -279,8 +280,15 @@ func (u *checkpointUse) prune(cmd *cobra.Command, place string) (err error) {
 	if err != nil {
 		return err
 	}
-	if all, err := s.List(ctx, ""); err != nil || len(all) == 0 { // the lock of a folder would make it
-		return errors.Join(err, fmt.Errorf("checkpoint: %w at %s", checkpoint.ErrNone, s))
+	all, err := s.List(ctx, "")
+	if err != nil {
+		return fmt.Errorf("checkpoint: listing %s: %w", s, err)
+	}
+	ours := func(o checkpoint.Object) bool {
+		return checkpoint.IsObject(o.Name) || strings.HasPrefix(o.Name, "lock")
+	}
+	if !slices.ContainsFunc(all, ours) { // the lock would make the folder, or stay in one of something else
+		return fmt.Errorf("checkpoint: %w at %s", checkpoint.ErrNone, s)
 	}
 	host, _ := os.Hostname() // it helps people only
 	lock, err := checkpoint.Acquire(ctx, s, checkpoint.Holder{Run: "godwit checkpoint prune", Host: host, PID: os.Getpid(), Since: time.Now()})

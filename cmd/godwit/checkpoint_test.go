@@ -158,6 +158,26 @@ func TestPruneIsRefusedWhileARunWrites(t *testing.T) {
 	}
 }
 
+// Nor does a folder that has none of a run change, be it named or be it the one in which a script whose variable is not set was begun.
+func TestPruneLeavesNoLockInAFolderOfSomethingElse(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "notes.txt"), []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	if out, code, err := godwit("checkpoint", "prune", dir); code != 1 || !errors.Is(err, checkpoint.ErrNone) {
+		t.Errorf("exit code %d, %q, %v", code, out, err)
+	}
+	for _, c := range []string{"ls", "verify", "prune"} {
+		if out, code, err := godwit("checkpoint", c, ""); code != 1 || err == nil || !strings.Contains(err.Error(), "the place is empty") {
+			t.Errorf("%s of no place: exit code %d, %q, %v", c, code, out, err)
+		}
+	}
+	if all, err := os.ReadDir(dir); err != nil || len(all) != 1 {
+		t.Errorf("there are %v, %v", all, err)
+	}
+}
+
 // A place where there is nothing is a mistake of whoever named it, and stays as it is.
 func TestPruneMakesNoFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "runs", "typo")
