@@ -165,7 +165,7 @@ func (s *Spec) prepareSaver(ctx context.Context, run string, t task.Task) (*save
 	if err != nil || v.next == 1 || s.Resume != "" {
 		return v, err
 	}
-	v.release()
+	v.release(ctx)
 	if !s.Temporary {
 		return nil, fmt.Errorf("job: at %s are checkpoints of an earlier run: go on with it (--resume), or choose another place for those of this run", v.store)
 	}
@@ -190,7 +190,7 @@ func (s *Spec) resumeLast(ctx context.Context, t task.Task, v *saver) error {
 		err = s.goesOnFrom(ctx, v)
 	}
 	if err != nil {
-		v.release()
+		v.release(ctx)
 	}
 	return err
 }
@@ -216,7 +216,7 @@ func (s *Spec) openSaver(ctx context.Context, run string) (*saver, error) {
 		err = s.goesOnFrom(ctx, v)
 	}
 	if err != nil {
-		v.release()
+		v.release(ctx)
 		return nil, err
 	}
 	v.kept = v.next > 1
@@ -237,18 +237,36 @@ func (s *Spec) goesOnFrom(ctx context.Context, v *saver) error {
 	return nil
 }
 
+// releaseWithin is how long the lock's place is waited for once the run's context has ended: the process ends soon, and has to say before how it ended.
+const releaseWithin = time.Second
+
 // release gives the lock back.
-func (v *saver) release() { _ = v.lock.Release() } // if that fails, it is a lease that ends
+func (v *saver) release(ctx context.Context) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = v.lock.Release() // if that fails, it is a lease that ends
+	}()
+	select {
+	case <-done:
+		return
+	case <-ctx.Done():
+	}
+	select {
+	case <-done:
+	case <-time.After(releaseWithin):
+	}
+}
 
 // close gives the lock back, and removes checkpoints that nobody needs any more. A nil saver has neither.
-func (v *saver) close(r *Result, err error) {
+func (v *saver) close(ctx context.Context, r *Result, err error) {
 	if v == nil {
 		return
 	}
 	if well := err == nil && !r.Interrupted() && r.ExportError == ""; v.dir != "" && (well || !v.kept) {
 		discard(v.dir)
 	}
-	v.release() // not before: the next run has the folder then
+	v.release(ctx) // not before: the next run has the folder then
 }
 
 // checkResume fixes which checkpoint the run goes on from, and checks that it can.

@@ -172,7 +172,7 @@ func TestAFolderOfARunThatHasEndedGoesAsAWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v.close(&Result{}, nil)
+	v.close(t.Context(), &Result{}, nil)
 	if left, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(left) != 0 {
 		t.Errorf("left are %v, %v", left, err)
 	}
@@ -201,7 +201,7 @@ func TestCheckpointsOfARunThatDidNotEndWellStay(t *testing.T) {
 			t.Fatal(err)
 		}
 		v.kept = c.kept
-		v.close(c.result, c.err)
+		v.close(t.Context(), c.result, c.err)
 		if _, err := os.Stat(dir); (err == nil) != c.stay {
 			t.Errorf("a run that %s: the checkpoints stay: %v, want %v", c.name, err == nil, c.stay)
 		}

@@ -83,7 +83,7 @@ func Lead(ctx context.Context, l Leader) (r *Result, err error) {
 	l.Spec.Relayed = len(l.Command) == 0 && (l.Spec.Temporary || l.Spec.Relayed)
 	l.Spec.Traced = l.traced()
 	loaded, err := l.prepare(ctx, &l.Spec, l.Run)
-	defer func() { l.release(r, err) }()
+	defer func() { l.release(ctx, r, err) }()
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ func Local(ctx context.Context, run string, spec Spec, cfg NodeConfig) (r *Resul
 	}
 	spec.Traced = "" // all nodes see the folder
 	t, err := cfg.prepare(ctx, &spec, run)
-	defer func() { cfg.release(r, err) }()
+	defer func() { cfg.release(ctx, r, err) }()
 	if err != nil {
 		return nil, err
 	}

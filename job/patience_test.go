@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -169,6 +170,30 @@ func TestAStoreThatIsReadAtTheEndIsGivenUp(t *testing.T) {
 	if err := p.takeBest(timeout(t)); err == nil || !strings.Contains(err.Error(), "has not answered for 20ms") {
 		t.Errorf("taking a model from a store that does not answer: %v", err)
 	}
+}
+
+// A place that does not answer when the lock is given back does not hold up the end of a process whose time is over.
+func TestTheLockIsNotWaitedForWhenTheTimeIsOver(t *testing.T) {
+	f, err := checkpoint.OpenFolder(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		var stuck atomic.Bool
+		lock, err := checkpoint.Acquire(t.Context(), stuckStore{f, func(string, string) bool { return stuck.Load() }}, checkpoint.Holder{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stuck.Store(true)
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(3*time.Second, cancel)
+		begin := time.Now()
+		(&saver{lock: lock}).close(ctx, nil, context.Canceled)
+		if d := time.Since(begin); d != 3*time.Second+releaseWithin {
+			t.Errorf("it took %v", d)
+		}
+		time.Sleep(time.Minute) // it ends by itself
+	})
 }
 
 // A part of a checkpoint is one stream, which may be long: the time is that of each read.

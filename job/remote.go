@@ -127,8 +127,8 @@ func (c *NodeConfig) prepare(ctx context.Context, s *Spec, run string) (t task.T
 }
 
 // release ends what prepare began, of a run with this result or error.
-func (c *NodeConfig) release(r *Result, err error) {
-	c.saver.close(r, err)
+func (c *NodeConfig) release(ctx context.Context, r *Result, err error) {
+	c.saver.close(ctx, r, err)
 	c.initial.close()
 }
 
