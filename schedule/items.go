@@ -12,6 +12,7 @@ import "math/rand/v2"
 type Items struct {
 	n, batch              int
 	chunks, steps, groups int
+	perChunk              int // steps of a chunk, but the last
 	seed, stride          uint64
 
 	epoch, group int     // whose order this is
@@ -31,7 +32,7 @@ func NewItems(n, batch int, seed uint64) *Items {
 	steps := (n + batch - 1) / batch
 	s := &Items{n: n, batch: batch, steps: steps, groups: min(max(1, steps/groupSteps), mostGroups), seed: seed, stride: stride(uint64(n)), epoch: -1}
 	s.rand = rand.New(&s.src)
-	s.chunks, _ = Cut(steps)
+	s.chunks, s.perChunk = cut(steps, mostItemChunks)
 	return s
 }
 
@@ -39,12 +40,12 @@ func NewItems(n, batch int, seed uint64) *Items {
 func (s *Items) Chunks() int { return s.chunks }
 
 // Steps returns the number of steps of a chunk.
-func (s *Items) Steps(chunk int) int { return Steps(s.steps, chunk) }
+func (s *Items) Steps(chunk int) int { return stepsOf(s.steps, chunk, s.perChunk) }
 
 // Batch returns the items of a step of a chunk. The result is valid until the next call.
 func (s *Items) Batch(epoch, chunk, step int) []int32 {
 	g := ((chunk+1)*s.groups - 1) / s.chunks
-	_, per := Cut(s.steps)
+	per := s.perChunk
 	first, end := Range(s.chunks, g, s.groups)
 	begin := first * per * s.batch
 	if epoch != s.epoch || g != s.group {

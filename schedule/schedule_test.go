@@ -60,9 +60,12 @@ func TestProgressGrowsFromNoneToAllInEachRange(t *testing.T) {
 
 func TestItemsHaveEachItemOncePerEpochInAnotherOrder(t *testing.T) {
 	r := rng(t)
-	for _, n := range []int{1, 2, 7, 100, 1000, 12345} {
+	for _, n := range []int{1, 2, 7, 100, 1000, 12345, 2*mostItemChunks + 1} {
 		for _, batch := range []int{1, 3, 64, 20000} {
 			s, other := NewItems(n, batch, 3), NewItems(n, batch, 3)
+			if c := s.Chunks(); c > mostItemChunks || c < min((n+batch-1)/batch, mostItemChunks/2) {
+				t.Errorf("%d items by %d are %d chunks", n, batch, c)
+			}
 			var orders [3][]int32
 			for epoch := 1; epoch <= 2; epoch++ {
 				seen := make([]int, n)
