@@ -132,12 +132,12 @@ func (l *Ledger) Apply(from godwit.NodeID, w Message) {
 
 // Lost notes that a member is gone without having left.
 func (l *Ledger) Lost(id godwit.NodeID, cause string) {
-	lost := l.Loss(id, errors.New(cause))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lost := l.lossLocked(id, errors.New(cause))
 	if lost == nil {
 		return
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.gone[id] = true
 	l.view++
 	l.endLocked(lost)
@@ -147,6 +147,10 @@ func (l *Ledger) Lost(id godwit.NodeID, cause string) {
 func (l *Ledger) Loss(id godwit.NodeID, cause error) *coord.MemberError {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.lossLocked(id, cause)
+}
+
+func (l *Ledger) lossLocked(id godwit.NodeID, cause error) *coord.MemberError {
 	if int(id) >= len(l.members) || l.gone[id] {
 		return nil
 	}
