@@ -149,8 +149,10 @@ func TestNobodyIsSeatedWhereThereIsNoPlace(t *testing.T) {
 		if err := m.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-		for s.members() > want {
-			time.Sleep(time.Millisecond)
+		for end := time.Now().Add(20 * time.Second); s.members() > want; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("%d nodes have a seat, want %d", s.members(), want)
+			}
 		}
 	}
 	ms := joinAll(t, s, 0, 1)
