@@ -136,10 +136,10 @@ func progress(r *record.Run) string {
 			break
 		}
 	}
-	if e := r.End(); e != nil {
-		parts = append(parts, "ended: "+trace.Printable(strings.ReplaceAll(cmp.Or(e.Error, e.Reason), "\n", "; ")))
-	} else if why := r.Failure(); why != "" {
-		parts = append(parts, "failed: "+trace.Printable(why))
+	if why := r.Failure(); why != "" {
+		parts = append(parts, "failed: "+trace.Printable(strings.ReplaceAll(why, "\n", "; ")))
+	} else if e := r.End(); e != nil {
+		parts = append(parts, "ended: "+trace.Printable(e.Reason))
 	}
 	return strings.Join(parts, "; ")
 }

@@ -50,7 +50,7 @@ func TestTopShowsNodesKeysWasteAndTheIll(t *testing.T) {
 		t.Errorf("%s, %v", b, err)
 	}
 	failed := &record.Run{Events: []record.Event{{End: &record.End{Error: "node 1 failed\nnode 2 failed"}}}}
-	if text := lookAt(failed).String(); !strings.Contains(text, "ended: node 1 failed; node 2 failed\n") || !strings.Contains(text, "no node has told") || strings.Contains(text, "well") {
+	if text := lookAt(failed).String(); !strings.Contains(text, "failed: node 1 failed; node 2 failed\n") || !strings.Contains(text, "no node has told") || strings.Contains(text, "well") {
 		t.Errorf("a run that failed before any node told of itself:\n%s", text)
 	}
 	well := looked()
