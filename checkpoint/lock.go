@@ -167,6 +167,18 @@ func lease(ctx context.Context, s Store, h Holder, ttl time.Duration) (*Lock, er
 	return &Lock{release: release, check: k.check}, nil
 }
 
+// IsLock reports whether an object of such a name is of the lock of a place.
+func IsLock(name string) bool {
+	_, ok := leaseNumber(name)
+	return ok || name == lockName
+}
+
+// leaseNumber returns the number of the lease of such a name.
+func leaseNumber(name string) (n int, ok bool) {
+	_, err := fmt.Sscanf(name, lockName+"-%d", &n)
+	return n, err == nil && leaseName(n) == name
+}
+
 // lastLease returns the largest number of a lease; 0: none.
 func lastLease(ctx context.Context, s Store) (n int, err error) {
 	objects, err := s.List(ctx, lockName+"-")
@@ -174,8 +186,7 @@ func lastLease(ctx context.Context, s Store) (n int, err error) {
 		return 0, err
 	}
 	for _, o := range objects {
-		var i int
-		if _, err := fmt.Sscanf(o.Name, lockName+"-%d", &i); err == nil && leaseName(i) == o.Name {
+		if i, ok := leaseNumber(o.Name); ok {
 			n = max(n, i)
 		}
 	}

@@ -92,7 +92,7 @@ func Open(ctx context.Context, s Store, number uint64) (*Checkpoint, error) {
 const listWithin = 5 * time.Second
 
 // nameBefore adds to an error of a checkpoint that cannot be read, for an object that is damaged, or for those that are missing (""), which one before it
-// may be taken instead: the last one that has no part in the damage, as those have that build on the same object. It does so if the store answers soon,
+// may be taken instead: the last one that does not build on that object. It does so if the store answers soon,
 // and names it by its number, because the store's name lacks the options of a URL, and is no place.
 func nameBefore(ctx context.Context, s Store, number uint64, object string, err error) error {
 	ctx, cancel := context.WithTimeout(ctx, listWithin)
@@ -102,13 +102,15 @@ func nameBefore(ctx context.Context, s Store, number uint64, object string, err 
 		return err
 	}
 	i, _ := slices.BinarySearch(numbers, number)
+	known := i > 0
 	for _, n := range slices.Backward(numbers[:i]) {
 		m, merr := readManifest(ctx, s, n)
 		if merr == nil && !m.names(object) && m.present(ctx, s) == nil {
 			return fmt.Errorf("%w (one before it may be whole: take #%d of the same place)", err, n)
 		}
+		known = known && merr == nil
 	}
-	if i > 0 && ctx.Err() == nil {
+	if known && ctx.Err() == nil {
 		return fmt.Errorf("%w (none before it can be taken: they build on the same object, or lack some)", err)
 	}
 	return err

@@ -198,7 +198,9 @@ func (p saving) conclude(ctx context.Context, c *cuts.Cut, s *train.State, err e
 	}
 	if v.failed = ""; err != nil && !e.GivenUp {
 		v.failed = fmt.Sprintf("checkpoint %d could not be written: %v", c.Number, err)
-		v.tidy(ctx)
+		if !errors.As(err, new(manifestError)) {
+			v.tidy(ctx)
+		}
 	}
 	if err == nil {
 		e.Rows, e.Bytes = m.Rows, m.Bytes()
@@ -230,12 +232,17 @@ func (p saving) commit(ctx context.Context, c *cuts.Cut, s *train.State, reports
 		Epochs: s.Epochs, Seed: p.spec.Seed, Tables: checkpoint.Tables(p.env.Workers[0].Model()), Score: score(s), Resumed: v.resumed,
 	}, pieces)
 	if err != nil {
-		return nil, err
+		return nil, manifestError{err}
 	}
 	v.kept = true
 	p.prune(ctx, store)
 	return m, nil
 }
+
+// A manifestError is of a manifest that could not be written, as far as is known. A place that was slow may have it all the same, and what it names.
+type manifestError struct{ error }
+
+func (e manifestError) Unwrap() error { return e.error }
 
 // prune removes old checkpoints. If it cannot, that costs their space only, and is told once.
 func (p saving) prune(ctx context.Context, store checkpoint.Store) {

@@ -284,9 +284,7 @@ func (u *checkpointUse) prune(cmd *cobra.Command, place string) (err error) {
 	if err != nil {
 		return fmt.Errorf("checkpoint: listing %s: %w", s, err)
 	}
-	ours := func(o checkpoint.Object) bool {
-		return checkpoint.IsObject(o.Name) || strings.HasPrefix(o.Name, "lock")
-	}
+	ours := func(o checkpoint.Object) bool { return checkpoint.IsObject(o.Name) || checkpoint.IsLock(o.Name) }
 	if !slices.ContainsFunc(all, ours) { // the lock would make the folder, or stay in one of something else
 		return fmt.Errorf("checkpoint: %w at %s", checkpoint.ErrNone, s)
 	}

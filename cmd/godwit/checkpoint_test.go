@@ -161,7 +161,7 @@ func TestPruneIsRefusedWhileARunWrites(t *testing.T) {
 // Nor does a folder that has none of a run change, be it named or be it the one in which a script whose variable is not set was begun.
 func TestPruneLeavesNoLockInAFolderOfSomethingElse(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "notes.txt"), []byte("x"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "locks.txt"), []byte("x"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	t.Chdir(dir)

@@ -267,7 +267,7 @@ func (r *Run) End() *End {
 	return nil
 }
 
-// silence is for how long no file of a run that goes on is left as it is: each node writes a sample a second.
+// silence is for how long no file of a run that goes on is left as it is: each node writes a sample a second, and the diary gets a new time.
 const silence = 10 * time.Second
 
 // Failure returns why the run failed; empty: it did not, or goes on, or its events are elsewhere. Of a run whose leader was killed, the end is missing.

@@ -316,6 +316,44 @@ func TestADiaryNeverWaits(t *testing.T) {
 	}
 }
 
+// A run whose leader lives is under way, though no event comes and no node tells anything.
+func TestAnOpenDiaryKeepsARunUnderWay(t *testing.T) {
+	dir := t.TempDir()
+	d, err := NewDiary(dir, "r", "adaptive")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	d.Add(Event{Start: &Start{}})
+	long := time.Now().Add(-time.Hour)
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		r, err := Open(dir)
+		if err == nil && r.Start() != nil {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("there is no start: %v", err)
+		}
+	}
+	path := filepath.Join(dir, eventsName)
+	if err := os.Chtimes(path, long, long); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(20 * time.Second); !r.Live() || r.Failure() != ""; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("the run is not under way: %q", r.Failure())
+		}
+	}
+}
+
 func TestASampleIsTakenAtOnceEachSecondAndAtTheEnd(t *testing.T) {
 	dir := t.TempDir()
 	var taken atomic.Int64
