@@ -27,6 +27,7 @@ func newSession(n *node, self godwit.NodeID, sealed *ledger.Roster, w *watcher, 
 	s := &session{node: n}
 	n.seen.Store(w.rev - 1)
 	s.Ledger = ledger.New(self, sealed.Members(), sealed.Secret(), n.lease.ttl, s.publish)
+	s.Silent = s.silent
 	n.work.Go(func() { s.follow(w, seen) })
 	return s
 }
@@ -111,33 +112,13 @@ func (s *session) publish(ctx context.Context, w ledger.Message) error {
 	return unreachable(s.cl.Endpoints(), err)
 }
 
-// silent returns an error if a peer is lost because etcd does not answer: where this node has heard nothing of it for most of the TTL, neither has the peer, whose
-// lease ended first. So it is where the node stands still that has etcd within.
+// silent is the Silent of the ledger: a node that stands still may have etcd within.
 func (s *session) silent(lost *coord.MemberError) error {
 	d := s.lease.silence()
 	if d < s.lease.ttl*2/3 || lost.Member.ID == s.Self() {
 		return nil
 	}
 	return unreachable(s.cl.Endpoints(), unacknowledged(d.Round(time.Millisecond), errors.New(lost.Error())))
-}
-
-// Cause implements coord.Session.
-func (s *session) Cause(lost *coord.MemberError) error {
-	if err := s.silent(lost); err != nil {
-		return err
-	}
-	return lost
-}
-
-// Fail implements coord.Session.
-func (s *session) Fail(err error) {
-	var lost *coord.MemberError
-	if errors.As(err, &lost) && errors.Is(lost, godwit.ErrPeerLost) {
-		if cause := s.silent(lost); cause != nil {
-			s.End(cause)
-		}
-	}
-	s.Ledger.Fail(err)
 }
 
 // Close implements coord.Session.

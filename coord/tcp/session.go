@@ -204,6 +204,7 @@ func (s *session) begin(k kind, self godwit.NodeID, payload []byte) error {
 			r.Put(godwit.NodeID(id), reg)
 		}
 		s.Ledger = ledger.New(self, r.Members(), r.Secret(), s.cfg.TTL, s.publish)
+		s.Silent = s.silent
 		return nil
 	}
 	return fmt.Errorf("a frame of kind %d", k)
@@ -249,33 +250,13 @@ func (s *session) unserved(why error) error {
 	return fmt.Errorf("coord: run %q: %w: %w: %s, at %s, has ended, or cannot be reached: %w", s.cfg.Run, godwit.ErrPeerLost, coord.ErrCoordinator, s.server(), s.conn.RemoteAddr(), why)
 }
 
-// silent returns an error if a peer is lost because the server says nothing: where this node has heard nothing of it for most of the TTL, neither has the peer,
-// whose connection to it ended first.
+// silent is the Silent of the ledger: the node that has the server within may stand still.
 func (s *session) silent(lost *coord.MemberError) error {
 	d := s.silence()
 	if d < s.cfg.TTL*2/3 || lost.Member.ID == s.home {
 		return nil
 	}
 	return s.unserved(fmt.Errorf("it has said nothing for %v: %v", d.Round(time.Millisecond), lost))
-}
-
-// Cause implements coord.Session.
-func (s *session) Cause(lost *coord.MemberError) error {
-	if err := s.silent(lost); err != nil {
-		return err
-	}
-	return lost
-}
-
-// Fail implements coord.Session.
-func (s *session) Fail(err error) {
-	var lost *coord.MemberError
-	if errors.As(err, &lost) && errors.Is(lost, godwit.ErrPeerLost) {
-		if cause := s.silent(lost); cause != nil {
-			s.End(cause)
-		}
-	}
-	s.Ledger.Fail(err)
 }
 
 // back notes that the oldest message of this node that was under way has come back.

@@ -30,6 +30,10 @@ type Publish func(ctx context.Context, w Message) error
 // but for Close. Its methods may be called by any number of goroutines, but
 // Apply and Lost in the order of the run.
 type Ledger struct {
+	// Silent returns the error of a coordinator that is lost if that is why a peer was: where this node has heard nothing of it for most of the
+	// lease, neither has the peer, which ended first. It is set before the session is used; nil: the coordinator is always there.
+	Silent func(lost *coord.MemberError) error
+
 	self     godwit.NodeID
 	members  []coord.Member
 	secret   []byte
@@ -192,8 +196,15 @@ func (l *Ledger) RequestStop(ctx context.Context, reason string) error {
 	}
 }
 
-// Cause implements coord.Session for a coordinator that is always there.
-func (l *Ledger) Cause(lost *coord.MemberError) error { return lost }
+// Cause implements coord.Session.
+func (l *Ledger) Cause(lost *coord.MemberError) error {
+	if l.Silent != nil {
+		if err := l.Silent(lost); err != nil {
+			return err
+		}
+	}
+	return lost
+}
 
 // Fail implements coord.Session.
 func (l *Ledger) Fail(err error) {
@@ -207,7 +218,7 @@ func (l *Ledger) Fail(err error) {
 	case errors.As(err, &partition):
 		m, err = Message{Kind: Partition, Text: clip(partition.Text)}, partition
 	case errors.As(err, &lost) && errors.Is(lost, godwit.ErrPeerLost) && slices.Contains(l.members, lost.Member):
-		m, err = Message{Kind: Fail, Lost: &lost.Member.ID, Text: clip(lost.Error())}, lost
+		m, err = Message{Kind: Fail, Lost: &lost.Member.ID, Text: clip(lost.Error())}, l.Cause(lost)
 	default:
 		err = l.blame(l.self, fmt.Errorf("%w: %w", coord.ErrFailed, err))
 	}
