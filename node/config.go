@@ -10,6 +10,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/data/setting"
+	"github.com/godwit-ps/godwit/internal/fingerprint"
 	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/protocol"
 	"github.com/godwit-ps/godwit/internal/protocol/directory"
@@ -68,14 +69,7 @@ type Config struct {
 // Fingerprint stands for all that the nodes of a run must have in common, as [coord.Config].Fingerprint: by its lines, the error of
 // nodes that differ says in what.
 func (c *Config) Fingerprint() string {
-	var b strings.Builder
-	plain := strings.NewReplacer("\n", " ", ": ", ":").Replace
-	line := func(name, format string, args ...any) {
-		l := plain(name) + ": " + plain(fmt.Sprintf(format, args...)) + "\n"
-		if b.Len()+len(l) <= fingerprintRoom {
-			b.WriteString(l)
-		}
-	}
+	var l fingerprint.Lines
 	m := c.Model
 	var tables, samplers []string
 	for i := range m.Tables() {
@@ -84,22 +78,18 @@ func (c *Config) Fingerprint() string {
 	for _, s := range c.Samplers {
 		samplers = append(samplers, s.Name)
 	}
-	line("list of tables", "%s", strings.Join(tables, ", "))
-	line("list of samplers", "%s", strings.Join(samplers, ", "))
-	line("policy", "%s", c.policy().Name())
-	line("seed", "%d", c.Seed)
+	l.Add("list of tables", "%s", strings.Join(tables, ", "))
+	l.Add("list of samplers", "%s", strings.Join(samplers, ", "))
+	l.Add("policy", "%s", c.policy().Name())
+	l.Add("seed", "%d", c.Seed)
 	for i := range m.Tables() {
-		line("table "+m.Table(i).Name, "%s", describe(m.Table(i)))
+		l.Add("table "+m.Table(i).Name, "%s", describe(m.Table(i)))
 	}
 	for _, s := range c.Samplers {
-		line("sampler "+s.Name, "%s", s.Fingerprint())
+		l.Add("sampler "+s.Name, "%s", s.Fingerprint())
 	}
-	return b.String() + "configuration and build: " + c.short()
+	return l.End(c.short())
 }
-
-// fingerprintRoom is how many bytes the lines of a fingerprint may have, of the 4 KiB of coord.Config. The last line counts, as it has what there is no
-// room for.
-const fingerprintRoom = 3 << 10
 
 // describe tells people of a table.
 func describe(t *godwit.Table) string {

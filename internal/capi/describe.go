@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/godwit-ps/godwit/checkpoint"
+	"github.com/godwit-ps/godwit/internal/fingerprint"
 )
 
 // This file tells people how tables differ: those of a checkpoint from those that are to begin, and those of one process from another's.
@@ -45,27 +46,17 @@ func difference(old, now []checkpoint.Table) string {
 	return fmt.Sprintf("table %q was %s, and is %s now: make it, and its optimizer, which gives the rule, as they were", old[i].Name, describe(old[i]), describe(now[i]))
 }
 
-// fingerprintRoom is how many bytes the lines of a fingerprint may have, of the 4 KiB of coord.Config.
-const fingerprintRoom = 3 << 10
-
-// fingerprint stands for what the processes of a run must have in common. Its lines let the error of those that differ say in what; the last one counts,
-// as it has what there is no room for.
+// fingerprint stands for what the processes of a run must have in common.
 func (c *Cluster) fingerprint() string {
 	tables := checkpoint.Tables(c.cfg.Model)
-	var b strings.Builder
-	plain := strings.NewReplacer("\n", " ", ": ", ":").Replace
-	line := func(name, value string) {
-		if b.Len()+len(name)+len(value)+3 <= fingerprintRoom {
-			fmt.Fprintf(&b, "%s: %s\n", name, value)
-		}
-	}
-	line("list of tables", plain(strings.Join(names(tables), ", ")))
-	line("seed", fmt.Sprint(c.cfg.Seed))
+	var l fingerprint.Lines
+	l.Add("list of tables", "%s", strings.Join(names(tables), ", "))
+	l.Add("seed", "%d", c.cfg.Seed)
 	if c.cfg.Policy != nil {
-		line("policy", c.cfg.Policy.Name())
+		l.Add("policy", "%s", c.cfg.Policy.Name())
 	}
 	for _, t := range tables {
-		line("table "+plain(t.Name), describe(t))
+		l.Add("table "+t.Name, "%s", describe(t))
 	}
-	return b.String() + fmt.Sprintf("configuration and build: %x", sha256.Sum256([]byte(c.cfg.Fingerprint())))
+	return l.End(fmt.Sprintf("%x", sha256.Sum256([]byte(c.cfg.Fingerprint()))))
 }
