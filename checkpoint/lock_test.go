@@ -16,22 +16,30 @@ var (
 	two = Holder{Run: "two", Host: "h", PID: 2, Since: time.Unix(0, 0)}
 )
 
-func TestASecondRunInAFolderIsRefused(t *testing.T) {
-	ctx, s := t.Context(), folder(t)
+// lockedFolder returns a folder that the run one has locked, and the lock, where the system has locks of files.
+func lockedFolder(t *testing.T) (*Folder, *Lock) {
+	t.Helper()
+	s := folder(t)
 	if !canLock(s) {
 		t.Skip("this system has no locks of files")
 	}
-	l, err := Acquire(ctx, s, one)
+	l, err := Acquire(t.Context(), s, one)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return s, l
+}
+
+func TestASecondRunInAFolderIsRefused(t *testing.T) {
+	ctx := t.Context()
+	s, l := lockedFolder(t)
 	if _, err := Acquire(ctx, s, two); !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), "the run one, process 1 of h") {
 		t.Errorf("a second run got %v", err)
 	}
 	if err := errors.Join(l.Check(), l.Release()); err != nil {
 		t.Fatal(err)
 	}
-	l, err = Acquire(ctx, s, two)
+	l, err := Acquire(ctx, s, two)
 	if err != nil {
 		t.Fatalf("after the first one: %v", err)
 	}
@@ -43,14 +51,8 @@ func TestASecondRunInAFolderIsRefused(t *testing.T) {
 // A folder that is moved takes the lock along. What is in its place is locked anew, unless another run has it or had it: else the checkpoints of two runs were
 // in one place, and each run removed the other's.
 func TestAFolderThatWasMovedIsLockedWhereTheRunWrites(t *testing.T) {
-	ctx, s := t.Context(), folder(t)
-	if !canLock(s) {
-		t.Skip("this system has no locks of files")
-	}
-	l, err := Acquire(ctx, s, one)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ctx := t.Context()
+	s, l := lockedFolder(t)
 	defer l.Release()
 	moved := s.dir + "-moved"
 	if err := os.Rename(s.dir, moved); err != nil {

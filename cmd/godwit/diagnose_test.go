@@ -76,21 +76,28 @@ func TestDiagnoseDoesNotKnowOfARunOnTakenProcessors(t *testing.T) {
 	}
 }
 
+// recordedWith is recorded of a run with an event.
+func recordedWith(t *testing.T, speed int64, e record.Event) (dir string) {
+	t.Helper()
+	dir = recorded(t, speed)
+	d, err := record.NewDiary(dir, "r", "adaptive")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Add(e)
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 // A run that failed is not said to be well, whatever its samples say.
 func TestDiagnoseSaysFirstThatTheRunFailed(t *testing.T) {
 	for _, x := range []struct {
 		speed      int64
 		want, lack string
 	}{{100, "the run failed: node 2 (a:1): node lost; and more\nuntil then nothing", "well"}, {55, "; and more\nslow node", "until then"}} {
-		dir := recorded(t, x.speed)
-		d, err := record.NewDiary(dir, "r", "adaptive")
-		if err != nil {
-			t.Fatal(err)
-		}
-		d.Add(record.Event{End: &record.End{Error: "node 2 (a:1): node lost\nand more"}})
-		if err := d.Close(); err != nil {
-			t.Fatal(err)
-		}
+		dir := recordedWith(t, x.speed, record.Event{End: &record.End{Error: "node 2 (a:1): node lost\nand more"}})
 		if code, stdout, _ := run(t, "diagnose", dir); code != 4 || !strings.Contains(stdout, x.want) || strings.Contains(stdout, x.lack) {
 			t.Errorf("code %d, %q", code, stdout)
 		}
@@ -110,15 +117,7 @@ func TestDiagnoseSaysFirstThatTheRunFailed(t *testing.T) {
 
 // A leader that was killed leaves no end: its run is not said to be well once nothing has been written for a while, nor before to have failed.
 func TestDiagnoseAndTopSayThatTheEndIsMissing(t *testing.T) {
-	dir := recorded(t, 100)
-	d, err := record.NewDiary(dir, "r", "adaptive")
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.Add(record.Event{Start: &record.Start{Task: "kge"}})
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
+	dir := recordedWith(t, 100, record.Event{Start: &record.Start{Task: "kge"}})
 	written := func(at time.Time) {
 		err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
 			return errors.Join(err, os.Chtimes(path, at, at))
