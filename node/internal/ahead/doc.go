@@ -15,7 +15,8 @@
 // the key's.
 //
 // Steps are long if what they compute takes 1 ms or more, and from less where steps have many keys, which they use once in a while, unless these stay (returns.go): a few
-// keys are on trial, which come in any case. They are long from 16 ms on where they use the same keys again and again, of tables whose reads may lag.
+// keys are on trial, which come in any case. They are long from 16 ms on where they use the same keys again and again, of tables whose reads may lag,
+// and from later on where they use the same keys and it takes long, beside what they compute, to fetch the others' values (pace.go).
 //
 // Where values take longer to come than a step lasts, they are fetched several steps ahead (depth.go),
 // also those of keys that the steps before use ([Buffer.Own]): the row is fetched, and the worker adds to it what it has

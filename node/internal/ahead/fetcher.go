@@ -62,7 +62,7 @@ type Fetcher struct {
 	asker   Asker
 	pace    pace         // of its steps, without what it waits
 	work    pace         // … and without what it does for keys that are elsewhere: where keys are must not decide how they are got
-	long    bool         // steps are, by that
+	verdict              // … by both
 	awaits  godwit.Clock // Await was called last
 	waits   bool         // the last pull did: one that does not would ask again for what has not come
 	returns returns
@@ -117,9 +117,7 @@ func (f *Fetcher) Advanced(waited, asking int64) {
 	now := f.Host.Now()
 	f.pace.stepped(now, waited)
 	if f.work.stepped(now, waited+asking+f.asking) {
-		p := paceOf(f.work.length, f.returns.long(f.Config.Long), f.long)
-		f.long = p.Fetches()
-		f.Intents.Steps(p)
+		f.Intents.Steps(f.judge(f.pace.length, f.work.length, &f.returns, f.Config.Long))
 	}
 	clock := f.Clock.Now()
 	f.values.Stepped(f.pace.length, f.waited)

@@ -19,7 +19,8 @@ type returns struct {
 
 	stay     bool // those that came were here at their next use
 	fleeting bool // steps have many keys, which they use once in a while, and it is not known that these stay
-	steady   bool // most keys of a step are of those just before, and their reads may lag
+	again    bool // most keys of a step are of those just before,
+	steady   bool // … and their reads may lag
 }
 
 // A use is for which step a sampled key was announced last.
@@ -39,6 +40,7 @@ const (
 	manyKeys     = 256 // of a step: the messages of one step are not small then
 	fleetingPart = 16  // by which the length from which steps are long is divided where keys are fleeting,
 	steadyTimes  = 16  // … and multiplied where they are steady
+	dearTimes    = 4   // by which the length of steps whose values were dear to fetch is multiplied where they are used again and again
 )
 
 // sampled reports whether a key is of the sample, and the place of its last use.
@@ -97,18 +99,21 @@ func (r *returns) judge(away []bool) {
 	case r.sampled < enoughUses:
 		return
 	}
-	r.fleeting, r.steady = once && !r.stay, 4*r.lags >= 3*r.sampled
+	r.fleeting, r.again, r.steady = once && !r.stay, 4*r.near >= 3*r.sampled, 4*r.lags >= 3*r.sampled
 	r.steps, r.keys, r.sampled, r.near, r.lags = 0, 0, 0, 0, 0
 }
 
-// long returns from which length on steps are long, where it is so long for keys that stay.
-func (r *returns) long(usual int64) int64 {
+// long returns from which length on steps are long, where it is so long for keys that stay. Steps of the length dear had values
+// that were dear to fetch; 0: there were none.
+func (r *returns) long(usual, dear int64) int64 {
 	switch {
 	case usual == Never:
 	case r.fleeting:
 		return usual / fleetingPart
 	case r.steady:
 		return usual * steadyTimes
+	case r.again:
+		return max(usual, dearTimes*dear)
 	}
 	return usual
 }

@@ -3,6 +3,7 @@ package ahead
 import (
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/godwit-ps/godwit"
 )
@@ -37,10 +38,10 @@ func TestKeysThatDoNotStayAreFleeting(t *testing.T) {
 		if r.fleeting != x.fleeting {
 			t.Errorf("%s: fleeting: %v", name, r.fleeting)
 		}
-		if got := r.long(int64(LongStep)); (got < int64(LongStep)) != x.fleeting {
+		if got := r.long(int64(LongStep), 0); (got < int64(LongStep)) != x.fleeting {
 			t.Errorf("%s: steps are long from %d ns on", name, got)
 		}
-		if r.long(Never) != Never {
+		if r.long(Never, 0) != Never {
 			t.Errorf("%s: steps that are never long become so", name)
 		}
 	}
@@ -69,10 +70,13 @@ func TestStepsOfTheSameRelaxedKeysAreLongFromLaterOn(t *testing.T) {
 			r.announced(keys, at, at-1, true, nil)
 			r.judge(nil)
 		}
-		if got := r.long(int64(LongStep)); (got > int64(LongStep)) != x.steady {
+		if got := r.long(int64(LongStep), 0); (got > int64(LongStep)) != x.steady {
 			t.Errorf("%s: steps are long from %d ns on", name, got)
 		}
-		if r.long(Never) != Never {
+		if near := x.of <= 5000; r.again != near {
+			t.Errorf("%s: used again and again: %v", name, r.again)
+		}
+		if r.long(Never, 0) != Never {
 			t.Errorf("%s: steps that are never long become so", name)
 		}
 	}
@@ -99,6 +103,37 @@ func TestOnlyKeysThatCameAndWereUsedAreJudged(t *testing.T) {
 		r.announced([]godwit.Key{key}, 1, 0, x.wanted, nil)
 		if got := len(r.announced([]godwit.Key{key}, x.at, x.clock, true, nil)) == 1; got != x.judged {
 			t.Errorf("%s: judged %v", name, got)
+		}
+	}
+}
+
+// Steps that use the same keys again and again are not long where the values of others are dear to fetch, until they compute for far longer. Without that, a step is long from
+// a millisecond on.
+func TestStepsAreLongFromLaterOnWhereValuesAreDear(t *testing.T) {
+	type measured struct {
+		took, computed time.Duration
+		long           bool
+	}
+	const ms = time.Millisecond
+	for name, x := range map[string]struct {
+		again, fleeting bool
+		steps           []measured
+	}{
+		"the same keys, dear":               {true, false, []measured{{4 * ms, 3 * ms, false}, {3 * ms, 3 * ms, false}, {11 * ms, 11 * ms, false}}},
+		"… until steps are far longer":      {true, false, []measured{{4 * ms, 3 * ms, false}, {12 * ms, 12 * ms, true}, {13 * ms, 12 * ms, true}, {7 * ms, 6 * ms, true}}},
+		"… and dear again":                  {true, false, []measured{{4 * ms, 3 * ms, false}, {12 * ms, 12 * ms, true}, {16 * ms, 12 * ms, false}, {40 * ms, 40 * ms, false}}},
+		"the same keys, not dear":           {true, false, []measured{{39 * ms / 10, 3 * ms, true}, {2 * ms, 2 * ms, true}}},
+		"the same keys, dear for a while":   {true, false, []measured{{9 * ms, 9 * ms, true}, {4 * ms, 3 * ms, false}, {9 * ms, 9 * ms, false}}},
+		"other keys, dear":                  {false, false, []measured{{9 * ms, 3 * ms, true}, {3 * ms, ms, true}}},
+		"other keys that do not stay, dear": {false, true, []measured{{9 * ms, ms / 10, true}, {9 * ms, ms / 40, false}}},
+		"short steps are dear at no length": {true, false, []measured{{ms, ms / 3, false}, {ms / 2, ms / 2, false}, {2 * ms, ms, false}, {2 * ms, 2 * ms, true}}},
+	} {
+		v := verdict{long: true}
+		for i, m := range x.steps {
+			p := v.judge(int64(m.took), int64(m.computed), &returns{again: x.again, fleeting: x.fleeting}, int64(LongStep))
+			if v.long != m.long || p.Fetches() != m.long || p.Took != int64(m.computed) {
+				t.Errorf("%s, step %d: long: %v (pace %+v), want %v", name, i, v.long, p, m.long)
+			}
 		}
 	}
 }
