@@ -52,6 +52,9 @@ const ownStep = 16
 
 const stepBytes = 4
 
+// stretch is how many values a sparse coding takes at a time: one for each bit of a word.
+const stretch = 64
+
 // mostBytes bounds the bytes that n values take in any coding.
 func mostBytes(n int) int { return stepBytes + (n+7)/8 + 4*n }
 
@@ -69,20 +72,27 @@ func putCoded(b []byte, vals []float32, c Coding, step float32) ([]byte, bool) {
 	at := len(b)
 	end := at + (len(vals)+7)/8
 	bitmap := b[at:end]
-	clear(bitmap)
 	w := c.width()
-	for i := 0; i < len(vals); { // a stretch without +0 after the other
-		if math.Float32bits(vals[i]) == 0 {
-			i++
-			continue
+	var some [stretch]float32
+	for len(vals) > 0 {
+		n := min(len(vals), stretch)
+		bits, k := uint64(0), 0
+		for _, v := range vals[:n] { // without a branch on what a value is
+			u := uint64(math.Float32bits(v))
+			is := -u >> 63
+			some[k&(stretch-1)] = v
+			bits = bits>>1 | is<<63
+			k += int(is)
 		}
-		first := i
-		for ; i < len(vals) && math.Float32bits(vals[i]) != 0; i++ {
-			bitmap[i/8] |= 1 << (i % 8)
+		bits >>= (stretch - n) & (stretch - 1)
+		vals = vals[n:]
+		for ; n > 0; n -= 8 {
+			bitmap[0] = byte(bits)
+			bits, bitmap = bits>>8, bitmap[1:]
 		}
-		n := end
-		end += (i - first) * w
-		if !putDense(b[n:end], vals[first:i], c, step) {
+		first := end
+		end += k * w
+		if !putDense(b[first:end], some[:k], c, step) {
 			return b, false
 		}
 	}
@@ -179,12 +189,23 @@ func readCoded(dst []float32, b []byte, c Coding, step float32) (float32, bool) 
 	}
 	clear(dst)
 	w := c.width()
-	for i, x := range bitmap {
-		for ; x != 0; x &= x - 1 {
-			j := 8*i + bits.TrailingZeros8(x)
-			readDense(dst[j:j+1], b, c, step)
-			b = b[w:]
+	var some [stretch]float32
+	for len(dst) > 0 {
+		set := uint64(0)
+		for i, x := range bitmap[:min(len(bitmap), stretch/8)] {
+			set |= uint64(x) << (8 * i & (stretch - 1))
 		}
+		k := bits.OnesCount64(set)
+		readDense(some[:k], b, c, step)
+		for _, v := range some[:k] {
+			dst[bits.TrailingZeros64(set)] = v
+			set &= set - 1
+		}
+		b = b[k*w:]
+		if len(dst) <= stretch {
+			break
+		}
+		dst, bitmap = dst[stretch:], bitmap[stretch/8:]
 	}
 	return step, true
 }
