@@ -166,7 +166,7 @@ func (r *Run) pollNode(n godwit.NodeID, node *Node, most int) (more bool, err er
 	for {
 		next := r.next(n, node.segment) // before the rest is read: then nothing is added to it any more
 		last := node.last()
-		used, err := node.tail.lines(most, func(line []byte) bool { return node.sample(line) })
+		used, err := node.tail.lines(most, node.sample)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return more, err
 		}
@@ -181,27 +181,56 @@ func (r *Run) pollNode(n godwit.NodeID, node *Node, most int) (more bool, err er
 	}
 }
 
-// sample reads a line, and reports whether it is one of the format.
-func (n *Node) sample(line []byte) bool {
+// errDamaged says that a line is none of the format. It is passed over.
+var errDamaged = errors.New("the line is damaged")
+
+// begin reads the first line of a file of a format. Behind that of another version, nothing means what it says.
+func begin(line []byte, format string, first any) error {
+	var of struct {
+		Format  string `json:"format"`
+		Version int    `json:"version"`
+	}
+	if json.Unmarshal(line, &of) != nil || of.Format != format {
+		return errDamaged
+	}
+	if of.Version != Version {
+		return fmt.Errorf("the file has version %d of the format, and this program reads version %d: look at the run with the version of godwit that wrote it", of.Version, Version)
+	}
+	if json.Unmarshal(line, first) != nil {
+		return errDamaged
+	}
+	return nil
+}
+
+// header reads the first line of a file.
+func (n *Node) header(line []byte) error {
+	var h Header
+	if err := begin(line, samplesFormat, &h); err != nil {
+		return err
+	}
+	if h.Workers < 0 {
+		return errDamaged
+	}
+	if n.Header.Format == "" {
+		n.Header = h
+	}
+	return nil
+}
+
+// sample reads a line. Without a header nobody knows of how many workers it tells.
+func (n *Node) sample(line []byte) error {
 	if isHeader(line) {
-		var h Header
-		if err := json.Unmarshal(line, &h); err != nil || h.Format != samplesFormat || h.Version != Version || h.Workers < 0 {
-			return false
-		}
-		if n.Header.Format == "" {
-			n.Header = h
-		}
-		return true
+		return n.header(line)
 	}
 	var s Sample
-	if err := json.Unmarshal(line, &s); err != nil || len(n.Samples) > 0 && s.Time < n.Samples[len(n.Samples)-1].Time {
-		return false
+	if err := json.Unmarshal(line, &s); err != nil || n.Header.Format == "" || len(n.Samples) > 0 && s.Time < n.Samples[len(n.Samples)-1].Time {
+		return errDamaged
 	}
 	n.Samples, n.line = append(n.Samples, s), len(line)
 	if len(n.Samples) > 2*n.most() {
 		n.thin()
 	}
-	return true
+	return nil
 }
 
 // last returns the time of the last sample; -1: there is none.
@@ -237,16 +266,21 @@ func (r *Run) pollEvents() error {
 	return err
 }
 
-func (r *Run) event(line []byte) bool {
+func (r *Run) event(line []byte) error {
 	if r.About.Format == "" {
-		return json.Unmarshal(line, &r.About) == nil && r.About.Format == eventsFormat && r.About.Version == Version
+		var a About
+		if err := begin(line, eventsFormat, &a); err != nil {
+			return err
+		}
+		r.About = a
+		return nil
 	}
 	var e Event
 	if json.Unmarshal(line, &e) != nil {
-		return false
+		return errDamaged
 	}
 	r.Events = append(r.Events, e)
-	return true
+	return nil
 }
 
 // Start returns what the run's first event says of it; nil: it has not begun.
@@ -309,9 +343,9 @@ type tail struct {
 	bad  int
 }
 
-// lines calls use with each line that was added and is whole, and counts those that it refuses. It ends when there are no more, or after so many
-// bytes, and returns how many it has read.
-func (t *tail) lines(most int, use func([]byte) bool) (read int, err error) {
+// lines calls use with each line that was added and is whole, and counts those that are damaged. It ends when there are no more, or after so many
+// bytes, or at a line with which use has another error, and returns how many it has read.
+func (t *tail) lines(most int, use func([]byte) error) (read int, err error) {
 	f, err := os.Open(t.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil // not yet
@@ -330,8 +364,14 @@ func (t *tail) lines(most int, use func([]byte) bool) (read int, err error) {
 			if i < 0 {
 				break
 			}
-			if line := buf[used : used+i]; len(line) > 0 && !use(line) {
-				t.bad++
+			if line := buf[used : used+i]; len(line) > 0 {
+				switch err := use(line); {
+				case errors.Is(err, errDamaged):
+					t.bad++
+				case err != nil:
+					t.at += int64(used)
+					return read + used, fmt.Errorf("record: %s: %w", t.path, err)
+				}
 			}
 			used += i + 1
 		}

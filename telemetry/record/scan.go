@@ -67,13 +67,13 @@ const eachBytes = 4 << 20
 func (r *Run) Each(id godwit.NodeID, use func(before, now *Front), tell func(bytes int)) (now *Front, err error) {
 	n, all, done := r.Nodes[id], r.Bytes(id), int64(0)
 	before, spare := (*Front)(nil), &Front{}
-	take := func(line []byte) bool {
+	take := func(line []byte) error {
 		done += int64(len(line)) + 1
 		if isHeader(line) {
-			return n.sample(line)
+			return n.header(line)
 		}
-		if !spare.read(line) || now != nil && spare.Time < now.Time {
-			return false
+		if !spare.read(line) || n.Header.Format == "" || now != nil && spare.Time < now.Time {
+			return errDamaged
 		}
 		spare.Half = int(min(1, 2*done/(all+1)))
 		if before, now, spare = now, spare, before; spare == nil {
@@ -82,7 +82,7 @@ func (r *Run) Each(id godwit.NodeID, use func(before, now *Front), tell func(byt
 		if before != nil {
 			use(before, now)
 		}
-		return true
+		return nil
 	}
 	for _, segment := range r.segments(id) {
 		t := tail{path: segmentPath(r.Dir, id, segment)}
