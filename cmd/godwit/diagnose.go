@@ -132,6 +132,11 @@ func findingsAsJSON(w io.Writer, r *record.Run, in *diagnose.Input, found []diag
 	}{runOf(r), in.Policy, r.Failure(), found, in.Crowded(), r.Bad})
 }
 
+// damaged is a line about lines that could not be read.
+func damaged(lines int) string {
+	return fmt.Sprintf("Damaged lines of samples or events, which were passed over: %d. What they tell is missing above.\n", lines)
+}
+
 func writeFindings(w io.Writer, r *record.Run, in *diagnose.Input, found []diagnose.Finding) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "run %s\n", trace.Printable(runOf(r)))
@@ -158,7 +163,7 @@ func writeFindings(w io.Writer, r *record.Run, in *diagnose.Input, found []diagn
 		b.WriteString("The processors of its machines are taken, by other programs or by more nodes than there are processors, so it is not known why workers wait.\n")
 	}
 	if r.Bad > 0 {
-		fmt.Fprintf(&b, "Damaged lines of samples or events, which were passed over: %d. What they tell is missing above.\n", r.Bad)
+		b.WriteString(damaged(r.Bad))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

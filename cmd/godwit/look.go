@@ -27,8 +27,10 @@ type look struct {
 	Hot      []keyLook          `json:"hot"`
 	Waste    map[string]float64 `json:"waste"` // shares of 1
 	Findings []diagnose.Finding `json:"findings"`
+	Damaged  int                `json:"damaged"` // lines that could not be read
 
-	told, crowded, failed bool // some node told how it trains; why workers wait is not known; the run failed
+	told, crowded, failed bool  // some node told how it trains; why workers wait is not known; the run failed
+	unnamed               error // why the trace, which has the names of keys, cannot be read; nil: it can, or there is none
 }
 
 // A nodeLook is a node in the last seconds. Shares are of its workers' time.
@@ -66,7 +68,7 @@ const hotShown = 10
 
 func lookAt(r *record.Run) *look {
 	in := diagnose.Recent(r, lately)
-	l := &look{Run: r.About.Run, Policy: r.About.Policy, Live: r.Live(), Waste: map[string]float64{}, Findings: diagnose.Diagnose(in), told: len(in.Nodes) > 0, crowded: in.Crowded(), failed: r.Failure() != ""}
+	l := &look{Run: r.About.Run, Policy: r.About.Policy, Live: r.Live(), Waste: map[string]float64{}, Findings: diagnose.Diagnose(in), Damaged: r.Bad, told: len(in.Nodes) > 0, crowded: in.Crowded(), failed: r.Failure() != ""}
 	if s := r.Start(); s != nil {
 		l.Task = s.Task
 	}
@@ -178,8 +180,11 @@ func (l *look) keys(hot map[ps.Key]*keyLook, dir string) {
 	})
 	l.Hot = l.Hot[:min(len(l.Hot), hotShown)]
 	t, err := trace.Open(dir)
-	if err != nil {
-		return // it has no trace, and keys have numbers
+	if err != nil { // keys have numbers
+		if !trace.IsEmpty(err) {
+			l.unnamed = err
+		}
+		return
 	}
 	var keys []ps.Key
 	for _, k := range l.Hot {
@@ -235,6 +240,12 @@ func (l *look) String() string {
 	l.writeNodes(&b)
 	l.writeTables(&b)
 	l.writeKeys(&b)
+	if l.unnamed != nil {
+		fmt.Fprintf(&b, "\nkeys have no names: %s\n", trace.Printable(l.unnamed.Error()))
+	}
+	if l.Damaged > 0 {
+		fmt.Fprintf(&b, "\n%s", damaged(l.Damaged))
+	}
 	var waste []string
 	for _, name := range []string{"refreshes unread", "replicas dropped unread", "intents unused"} {
 		if x, ok := l.Waste[name]; ok {

@@ -151,3 +151,27 @@ func TestTopPrintsOnceWhereNobodyLooks(t *testing.T) {
 		}
 	}
 }
+
+// What top passes over, it says, too.
+func TestTopTellsOfWhatCannotBeRead(t *testing.T) {
+	dir := recorded(t, 100)
+	path := filepath.Join(dir, "node-1", "000001.samples")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, append([]byte("\x00"), b...), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	segment := filepath.Join(dir, "node-0", "000001.trace")
+	if err := os.WriteFile(segment, []byte("GODWITRC\x09\x00\x00\x00\x40\x00\x00\x00"+strings.Repeat(" ", 48)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := run(t, "top", dir)
+	if code != 0 || !strings.Contains(stdout, "passed over: 7.") || !strings.Contains(stdout, "keys have no names: trace: the segment has version 9 of the format, and this program reads versions 1 to 4: look at the run with the version of godwit that wrote it ("+segment+")") {
+		t.Errorf("code %d, %q, %q", code, stdout, stderr)
+	}
+	if _, stdout, _ = run(t, "top", "--json", dir); !strings.Contains(stdout, `"damaged":7`) {
+		t.Errorf("%q, want 7 damaged lines told", stdout)
+	}
+}

@@ -75,7 +75,7 @@ func decodeHeader(b []byte) (h Header, rest []byte, err error) {
 	case len(b) < preamble || string(b[:len(magic)]) != magic:
 		return h, nil, fmt.Errorf("trace: this is no segment of a trace")
 	case binary.LittleEndian.Uint32(b[8:]) < 1 || binary.LittleEndian.Uint32(b[8:]) > Version:
-		return h, nil, fmt.Errorf("trace: the segment has version %d of the format, this program reads versions 1 to %d", binary.LittleEndian.Uint32(b[8:]), Version)
+		return h, nil, fmt.Errorf("trace: the segment has version %d of the format, and this program reads versions 1 to %d: look at the run with the version of godwit that wrote it", binary.LittleEndian.Uint32(b[8:]), Version)
 	}
 	n := int(binary.LittleEndian.Uint32(b[12:]))
 	if n < preamble || n > maxHeader || n > len(b) {
