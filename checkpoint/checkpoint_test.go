@@ -840,6 +840,22 @@ func TestIndexesThatAreNotSoundAreRefused(t *testing.T) {
 	}
 }
 
+// Of a part of another version it is said which one it has, and not that it is none.
+func TestAPartOfAnotherVersionIsNamedSo(t *testing.T) {
+	for want, change := range map[string]func(head []byte){
+		"":                         func([]byte) {},
+		"version 2 of the format":  func(head []byte) { head[8] = 2 },
+		"does not begin as a part": func(head []byte) { head[8], head[0] = 2, 'X' },
+		"not begin as a part does": func(head []byte) { head[12] = 1 },
+	} {
+		head := header()
+		change(head)
+		if err := checkHeader(head); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%x: %v, want an error with %q", head, err, want)
+		}
+	}
+}
+
 // A sparse part has a header, and then zeros: as many as a manifest claims, at no cost.
 type sparsePart struct{ objects }
 
@@ -924,6 +940,7 @@ func TestManifestsThatAreNotSoundAreRefused(t *testing.T) {
 		"format 1, want 2":       func(m *Manifest) { m.Format = Format },
 		"format 2, want 1":       func(m *Manifest) { m.BuildsOn = nil },
 		"format 3 of":            func(m *Manifest) { m.Format = 3 },
+		"it, \"v9\"":             func(m *Manifest) { m.Format, m.Program = 3, "v9" },
 		"1 builds on 1":          func(m *Manifest) { m.BuildsOn = slices.Repeat(m.BuildsOn, 2) },
 		"2 builds on 3":          func(m *Manifest) { m.BuildsOn[0].Number, m.BuildsOn[0].Parts, m.BuildsOn[0].Rows = 3, nil, 0 },
 		"no part of checkpoint":  func(m *Manifest) { m.BuildsOn[0].Parts[0].Name = m.Parts[0].Name },

@@ -271,13 +271,14 @@ func decodeManifest(b []byte) (*Manifest, error) {
 		return nil, errors.New("its second line was changed")
 	}
 	var version struct {
-		Format int `json:"format"`
+		Format  int    `json:"format"`
+		Program string `json:"program"`
 	}
 	if err := json.Unmarshal(line, &version); err != nil {
 		return nil, fmt.Errorf("not a manifest: %w", err)
 	}
 	if version.Format < Format || version.Format > FormatIncremental {
-		return nil, fmt.Errorf("format %d of checkpoints, and this version of godwit reads %d … %d", version.Format, Format, FormatIncremental)
+		return nil, fmt.Errorf("format %d of checkpoints, and this version of godwit reads %d … %d: use the version that wrote it, %.100q", version.Format, Format, FormatIncremental, version.Program)
 	}
 	var m Manifest
 	if err := json.Unmarshal(line, &m); err != nil {

@@ -37,6 +37,17 @@ func header() []byte {
 	return binary.LittleEndian.AppendUint32(b, 0)
 }
 
+// checkHeader returns an error if a part does not begin as this program writes it.
+func checkHeader(head []byte) error {
+	switch version := binary.LittleEndian.Uint32(head[len(headMagic):]); {
+	case bytes.Equal(head, header()):
+		return nil
+	case string(head[:len(headMagic)]) == headMagic && version != partVersion:
+		return fmt.Errorf("it has version %d of the format of parts, and this version of godwit reads %d: it was changed, or use the version that wrote it", version, partVersion)
+	}
+	return errors.New("it does not begin as a part does")
+}
+
 // An entry describes a block.
 type entry struct {
 	offset      uint64

@@ -312,8 +312,8 @@ func (c *Checkpoint) index(ctx context.Context, p *Part) ([]entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if string(head) != string(header()) {
-		return nil, errors.New("it does not begin as a part does")
+	if err := checkHeader(head); err != nil {
+		return nil, err
 	}
 	n := p.tailBytes()
 	tail, err := c.store.Read(ctx, p.Name, p.Bytes-n, n)

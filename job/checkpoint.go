@@ -48,8 +48,11 @@ func readRun(ctx context.Context, c *checkpoint.Checkpoint) (*savedRun, error) {
 	if err := json.Unmarshal(b, &r); err != nil {
 		return nil, fmt.Errorf("job: checkpoint %d: the section %q cannot be read: %w", c.Manifest().Number, runSection, err)
 	}
-	if r.Version != savedVersion || r.State == nil {
-		return nil, fmt.Errorf("job: checkpoint %d: the section %q has version %d, and this program reads %d", c.Manifest().Number, runSection, r.Version, savedVersion)
+	if r.Version != savedVersion {
+		return nil, fmt.Errorf("job: checkpoint %d: the section %q has version %d, and this program reads %d: use the version of godwit that wrote it", c.Manifest().Number, runSection, r.Version, savedVersion)
+	}
+	if r.State == nil {
+		return nil, fmt.Errorf("job: checkpoint %d: the section %q has no state of a run", c.Manifest().Number, runSection)
 	}
 	return &r, nil
 }
@@ -81,21 +84,21 @@ func Resumed(ctx context.Context, place string) (Spec, error) {
 
 // resumed is [Resumed], of a store that may take so long for one thing.
 func resumed(ctx context.Context, place string, limit time.Duration) (Spec, error) {
+	store, _, err := checkpoint.SplitPlace(place)
+	if err != nil {
+		return Spec{}, err
+	}
 	c, err := openPlace(ctx, place, limit)
 	if err != nil {
 		return Spec{}, err
 	}
+	var s Spec
 	r, err := readRun(ctx, c)
-	if err != nil {
-		return Spec{}, err
+	if err == nil {
+		s, err = r.spec(c.Manifest().Tables)
 	}
-	s, err := r.spec(c.Manifest().Tables)
 	if err != nil {
-		return Spec{}, err
-	}
-	store, _, err := checkpoint.SplitPlace(place)
-	if err != nil {
-		return Spec{}, err
+		return Spec{}, fmt.Errorf("%w (%s, which version %q wrote)", err, numberedPlace(store, c.Manifest().Number), c.Manifest().Program)
 	}
 	if s.Temporary {
 		s.Temporary, s.Keep = false, 0
