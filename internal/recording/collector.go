@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/telemetry/record"
 	"github.com/godwit-ps/godwit/telemetry/trace"
 )
@@ -259,7 +260,7 @@ func (c *Collector) Close() error {
 	var errs []error
 	for i := range c.header.Nodes {
 		if s := c.sources[i]; s != nil && s.answer != unwanted {
-			errs = append(errs, s.err, s.missing(i), s.close(i))
+			errs = append(errs, s.err, s.missing(i), c.end(s, i))
 		}
 	}
 	return errors.Join(errs...)
@@ -277,14 +278,17 @@ func (s *source) missing(node int) error {
 	return fmt.Errorf("trace: node %d had %d more events than this node, its disk or the network took", node, n)
 }
 
-// close closes the files of a node.
-func (s *source) close(node int) error {
+// end closes the files of a node.
+func (c *Collector) end(s *source, node int) error {
 	err := s.failed
 	if s.file != nil {
 		err = errors.Join(err, s.file.Close())
 	}
 	if s.samples != nil {
 		err = errors.Join(err, s.samples.Close())
+	}
+	if dir := trace.NodeDir(c.dir, godwit.NodeID(node)); err == nil && s.samples != nil && !there(dir) {
+		err = fmt.Errorf("%s was removed or renamed while it was written", dir)
 	}
 	if err != nil {
 		return fmt.Errorf("recording: the record of node %d: %w", node, err)

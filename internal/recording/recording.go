@@ -6,6 +6,7 @@
 package recording
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"sync/atomic"
@@ -165,6 +166,12 @@ func (r *Node) Stop() error {
 	return w.Close()
 }
 
+// there reports whether a folder is there still: files that were removed take what is written to them.
+func there(dir string) bool {
+	_, err := os.Stat(dir)
+	return !errors.Is(err, os.ErrNotExist)
+}
+
 // Close ends the record, after the node. It says what was not written.
 func (r *Node) Close() error {
 	if r == nil || r.ended {
@@ -174,6 +181,9 @@ func (r *Node) Close() error {
 	err := r.trace.Close()
 	if n := r.trace.Dropped(); err == nil && n > 0 {
 		err = fmt.Errorf("trace: %d events were not written: there were more than the disk takes", n)
+	}
+	if dir := trace.NodeDir(r.Dir, r.header.Node); err == nil && !there(dir) {
+		err = fmt.Errorf("recording: %s was removed or renamed while this node wrote to it", dir)
 	}
 	return err
 }

@@ -1,10 +1,14 @@
 package recording
 
 import (
+	"os"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/telemetry/record"
+	"github.com/godwit-ps/godwit/telemetry/trace"
 )
 
 // Samples whose time is before that of the one before are none, so the clock of the machine does not count.
@@ -22,5 +26,37 @@ func TestTheFirstSamplesHaveACensusEach(t *testing.T) {
 		if want := sample < censusEvery || sample == censusEvery || sample == 2*censusEvery; counts(sample) != want {
 			t.Errorf("sample %d has a census: %v, want %v", sample, counts(sample), want)
 		}
+	}
+}
+
+// Files of a folder that was removed take all that is written, and nobody has it: that is told at the end, of each node.
+func TestAFolderThatWasRemovedIsTold(t *testing.T) {
+	all := t.TempDir()
+	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 10, Dim: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := func() *Node {
+		r, err := Begin(Config{Dir: all, Header: header(0), Model: m})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	r, c := begin(), NewCollector(all, header(0), tables)
+	s := newSender(t.TempDir(), header(1), false)
+	s.start(asks(c, 1), nil)
+	until(t, "the record began", func() bool { return len(files(t, all, 1, ".samples")) > 0 })
+	if err := os.RemoveAll(all); err != nil {
+		t.Fatal(err)
+	}
+	for node, err := range []error{r.Close(), c.Close()} {
+		if want := trace.NodeDir(all, godwit.NodeID(node)) + " was removed or renamed"; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("node %d: %v, want %s", node, err, want)
+		}
+	}
+	s.cancel()
+	if err := begin().Close(); err != nil {
+		t.Errorf("a folder that is there: %v", err)
 	}
 }
