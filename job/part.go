@@ -135,12 +135,15 @@ func (p *part) cause(err error) error {
 	return p.recorded(err)
 }
 
-// recorded has the error of who lost a node say where is written what the process did before, if that is kept.
+// recorded has the error of who lost a node say where is written what the process did before, or why it is not, if that is kept.
 func (p *part) recorded(err error) error {
 	if !errors.Is(err, godwit.ErrPeerLost) {
 		return err
 	}
 	path := p.flight.Write()
+	if why := p.flight.Err(); path == "" && why != nil && !strings.Contains(err.Error(), why.Error()) {
+		return fmt.Errorf("%w (what this process did before could not be written: %v)", err, why)
+	}
 	if path == "" || strings.Contains(err.Error(), path) {
 		return err
 	}

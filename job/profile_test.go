@@ -150,3 +150,21 @@ func TestTheErrorOfWhoLostANodeSaysWhereIsRecordedWhatItDid(t *testing.T) {
 		t.Errorf("who keeps nothing: %v", err)
 	}
 }
+
+// Who wanted what a process did to be written, and has a full disk, hears so, once.
+func TestTheErrorOfWhoLostANodeSaysWhyNothingIsRecorded(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	f, err := flight.Start(filepath.Join(file, "below"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	p := &part{flight: f}
+	lost := p.recorded(fmt.Errorf("for the test: %w", godwit.ErrPeerLost))
+	if again := p.recorded(lost); !errors.Is(lost, godwit.ErrPeerLost) || strings.Count(again.Error(), "could not be written: mkdir "+file) != 1 {
+		t.Errorf("%v, and then %v", lost, again)
+	}
+}

@@ -64,7 +64,7 @@ func Start(dir string) (*Recorder, error) {
 
 // Write writes down what the process did in its last seconds, and returns the path of the file.
 // Of calls within five seconds, the first one writes. It waits for at most two seconds; after that the file may
-// not be there yet. It returns "" where there is none: the recorder has written its four files, could not,
+// not be there yet. It returns "" where there is none: the recorder has written its four files, could not (see [Recorder.Err]),
 // or is closed.
 func (r *Recorder) Write() (path string) {
 	if r == nil {
@@ -96,6 +96,16 @@ func (r *Recorder) Write() (path string) {
 	case <-limit.C:
 	}
 	return path
+}
+
+// Err says why the last file could not be written; nil: it was, it is being written, or none was begun.
+func (r *Recorder) Err() error {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failed
 }
 
 // write writes a file, and closes done.

@@ -116,8 +116,12 @@ func TestAFolderThatCannotBeWrittenGivesNoPath(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := start(t, filepath.Join(file, "below"))
-	if path := r.Write(); path != "" {
-		t.Errorf("got %s", path)
+	if path, err := r.Write(), r.Err(); path != "" || err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("got %s, %v", path, err)
+	}
+	var none *Recorder
+	if err := none.Err(); err != nil {
+		t.Errorf("no recorder: %v", err)
 	}
 }
 
