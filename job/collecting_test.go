@@ -15,6 +15,7 @@ import (
 	"github.com/godwit-ps/godwit/coord"
 	"github.com/godwit-ps/godwit/telemetry/record"
 	"github.com/godwit-ps/godwit/telemetry/trace"
+	"github.com/godwit-ps/godwit/train/task"
 )
 
 // led runs a leader and two other nodes, each with a folder of its own, which may be none. A leader that is late is the last one to join: it is not node 0.
@@ -223,5 +224,25 @@ func TestALeaderThatCannotWriteRecordsHoldsUpNobody(t *testing.T) {
 	})
 	if strings.Count(said, "sends its record: ") != 2 {
 		t.Errorf("the leader says %q", said)
+	}
+}
+
+// Nodes of a training that asks the leader nothing are shown while it lasts, too.
+func TestNodesOfATrainingWithoutQuestionsAreShownAtTheLeader(t *testing.T) {
+	m := task.DefaultMF()
+	m.Matrix.Rows, m.Matrix.Cols, m.Matrix.Cells, m.Dim = 40, 30, 600, 4
+	for _, order := range []string{"plain", "columns", "blocks"} {
+		m.Order = order
+		spec := Default(m)
+		spec.Nodes, spec.Workers, spec.Options.Epochs = 3, 1, 2
+		folders := [3]string{t.TempDir(), t.TempDir(), t.TempDir()}
+		led(t, spec, false, folders, func(e Event) {
+			for begin := time.Now(); e.Epoch != nil && len(contents(t, folders[0])) < 6; time.Sleep(time.Millisecond) {
+				if time.Since(begin) > time.Minute {
+					t.Errorf("%s: nothing has come of the others while the run lasts", order)
+					return
+				}
+			}
+		})
 	}
 }

@@ -31,7 +31,8 @@ type Env struct {
 	Ask func(question []byte, deliver func(answer []byte)) (wait func(context.Context) error)
 	// Serve has answer called, at node 0, for the questions of other nodes, those included
 	// that have come already; one at a time, and answer does not wait. With nil, questions wait for the
-	// next call of Serve. It is not used at other nodes.
+	// next call of Serve. It is called of every training, also of one that asks nothing: so others may answer questions of
+	// their own beside it. It is not used at other nodes.
 	Serve func(answer func(node int, question []byte) []byte)
 	// OnCut, if set, is told what is done at each cut of workers that are a
 	// [godwit.Cutter], when the last worker of this node has crossed into it: the epochs before, and

@@ -159,6 +159,9 @@ func (r *run[D]) start(ctx context.Context) error {
 	if chunks == 0 {
 		r.own = newOwn(len(r.env.Workers), r.opts.Epochs, part, r.at, func(parts int) int { return StagesOf(r.task, parts) })
 		nodes, from = 0, r.own
+		if r.env.Node == 0 && r.env.Serve != nil {
+			r.env.Serve(noDesk)
+		}
 	} else {
 		r.desk = newDesk(r.env, schedule.Plan{Chunks: chunks, Epochs: r.opts.Epochs, Workers: workers, At: r.at})
 		from = r.desk
