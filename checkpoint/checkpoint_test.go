@@ -803,6 +803,49 @@ func TestListsNeedNotBeComplete(t *testing.T) {
 	}
 }
 
+// A proxy that answers in the place of a store says of each object that it is there.
+type agreeing struct{ Store }
+
+func (agreeing) List(context.Context, string) ([]Object, error) { return nil, nil }
+func (agreeing) Size(context.Context, string) (int64, error)    { return 100, nil }
+func (agreeing) Read(context.Context, string, int64, int64) (io.ReadCloser, error) {
+	return io.NopCloser(strings.NewReader("<!DOCTYPE html>")), nil
+}
+
+func TestAStoreThatHasEverythingIsNone(t *testing.T) {
+	s := agreeing{folder(t)}
+	_, err := Open(t.Context(), s, 0)
+	if err == nil || !strings.Contains(err.Error(), "no list has them: see whether a proxy") {
+		t.Errorf("got %v", err)
+	}
+	if n, err := Next(t.Context(), s); err == nil {
+		t.Errorf("the next checkpoint is %d", n)
+	}
+	if _, err := Acquire(t.Context(), s, Holder{Run: "r"}); err == nil || !strings.Contains(err.Error(), "no list has them: see whether a proxy") {
+		t.Errorf("its lock: %v", err)
+	}
+}
+
+// A forgetful store lists manifests that it does not have.
+type forgetful struct{ Store }
+
+func (forgetful) Read(_ context.Context, name string, _, _ int64) (io.ReadCloser, error) {
+	return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
+}
+
+func TestACheckpointThatIsListedAndGoneIsSaidToBe(t *testing.T) {
+	s := folder(t)
+	if err := s.Put(t.Context(), manifestName(1), []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), forgetful{s}, 0); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "checkpoint 1 is listed at") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := Open(t.Context(), s, 7); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "which has [1]") {
+		t.Errorf("of one that is not listed: %v", err)
+	}
+}
+
 // An attacker's checksums are right. What they cover must be sound all the same.
 func TestIndexesThatAreNotSoundAreRefused(t *testing.T) {
 	one := func(change func(e []entry)) error {

@@ -190,16 +190,8 @@ func lastLease(ctx context.Context, s Store) (n int, err error) {
 			n = max(n, i)
 		}
 	}
-	for { // a list may lack the last ones
-		_, err := s.Size(ctx, leaseName(n+1))
-		if errors.Is(err, fs.ErrNotExist) {
-			return n, nil
-		}
-		if err != nil {
-			return 0, err
-		}
-		n++
-	}
+	more, err := unlisted(ctx, s, func(i int) string { return leaseName(n + i) })
+	return n + more, err
 }
 
 // watchLease returns a lease once it is given back or was not renewed for the time ttl, by

@@ -31,17 +31,32 @@ func Numbers(ctx context.Context, s Store) ([]uint64, error) {
 	if len(numbers) > 0 {
 		last = numbers[len(numbers)-1]
 	}
-	for {
-		_, err := s.Size(ctx, manifestName(last+1))
-		if errors.Is(err, fs.ErrNotExist) {
-			return numbers, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("checkpoint: looking for later ones at %s: %w", s, err)
-		}
+	more, err := unlisted(ctx, s, func(i int) string { return manifestName(last + uint64(i)) })
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: looking for later ones at %s: %w", s, err)
+	}
+	for range more {
 		last++
 		numbers = append(numbers, last)
 	}
+	return numbers, nil
+}
+
+// mostUnlisted is how many objects of a kind a list may lack. Something that is no store may say of each that it is there.
+const mostUnlisted = 100
+
+// unlisted returns how many objects are there, from the first on, that a list may lack. name is that of the i-th, from 1 on.
+func unlisted(ctx context.Context, s Store, name func(i int) string) (n int, err error) {
+	for ; n < mostUnlisted; n++ {
+		_, err := s.Size(ctx, name(n+1))
+		if errors.Is(err, fs.ErrNotExist) {
+			return n, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	return 0, fmt.Errorf("%s and the %d before it are said to be there, and no list has them: see whether a proxy, or the page of a network, answers in place of the store", name(n), n-1)
 }
 
 // Next returns the number of the next checkpoint.
@@ -74,7 +89,12 @@ func Open(ctx context.Context, s Store, number uint64) (*Checkpoint, error) {
 	}
 	m, err := readManifest(ctx, s, number)
 	if errors.Is(err, fs.ErrNotExist) {
-		if numbers, lerr := Numbers(ctx, s); lerr == nil && len(numbers) > 0 {
+		numbers, lerr := Numbers(ctx, s)
+		switch {
+		case lerr != nil || len(numbers) == 0:
+		case slices.Contains(numbers, number):
+			err = fmt.Errorf("checkpoint %d is listed at %s, and cannot be read there: it was removed meanwhile, or the store forgets: %w", number, s, fs.ErrNotExist)
+		default:
 			err = fmt.Errorf("checkpoint %d is not at %s, which has %d: %w", number, s, numbers, fs.ErrNotExist)
 		}
 		return nil, err
