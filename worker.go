@@ -135,12 +135,12 @@ type Worker interface {
 	// acts on them independently.
 	WaitSync(ctx context.Context) error
 	// SyncAll makes all that all workers pushed before visible to all of them. Every worker of every node calls it, and it returns when
-	// all have. It is WaitSync, Barrier, WaitSync in fewer messages: nobody reads meanwhile, so copies are brought up to date once, when all
-	// updates have arrived. A call that fails because its context ended may be made again, and
+	// all have. If some call Barrier instead, the calls of all fail. It is WaitSync, Barrier, WaitSync in fewer messages: nobody reads
+	// meanwhile, so copies are brought up to date once, when all updates have arrived. A call that fails because its context ended may be made again, and
 	// goes on where it was. Its [OpError] has the Op "sync-all" if the worker had not come to the Barrier: the others wait for it there then.
 	SyncAll(ctx context.Context) error
-	// Barrier returns when every worker of every node has called it. A worker whose call fails because its context ended has come all
-	// the same: it holds up nobody, and its next call, of Barrier or SyncAll, goes on where that was.
+	// Barrier returns when every worker of every node has called it. If some call SyncAll instead, the calls of all fail. A worker
+	// whose call fails because its context ended has come all the same: it holds up nobody, and its next call, of Barrier or SyncAll, goes on where that was.
 	Barrier(ctx context.Context) error
 }
 

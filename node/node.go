@@ -189,7 +189,7 @@ func (n *Node) build() error {
 	n.receiver = receive.New(receive.Config{Host: n.host, Links: n.links, Rows: n.rows, Ops: n.ops, Bound: n.bound, Sync: n.loop.Sync, Echoes: n.loop.Echoes,
 		Questions: questions, Answers: answers, Asks: ask.New(n.host, n.links, n.run.Fail), Cuts: n.cuts, Pulse: n.pulse, Run: n.run, Leads: n.planner.Leads})
 	n.workers, err = worker.New(worker.Config{Host: n.host, Model: n.cfg.Model, Links: n.links, Rows: n.rows, Ops: n.ops, Clocks: clocks, Planner: n.planner, Bound: n.bound, Rounds: n.loop,
-		Filters: filtering.New(n.cfg.Model, n.cfg.Seed, placement.FetchesAhead(n.proto.Policy)), Hot: n.hot, Questions: questions, Barrier: n.run.Barrier(n.cfg.Workers, s.Barrier), Cuts: n.cuts, Watch: seen, Trace: tracer, Policy: n.proto.Policy,
+		Filters: filtering.New(n.cfg.Model, n.cfg.Seed, placement.FetchesAhead(n.proto.Policy)), Hot: n.hot, Questions: questions, Barrier: n.run.Barrier(n.cfg.Workers, s.Exchange), Cuts: n.cuts, Watch: seen, Trace: tracer, Policy: n.proto.Policy,
 		Samplers: n.cfg.Samplers, Seed: n.cfg.Seed, Ahead: ahead.Start{Long: n.cfg.longStep(), Depth: n.cfg.depth()}})
 	if err == nil {
 		n.cuts.PushAside = n.workers.PushAside

@@ -182,10 +182,11 @@ int64_t godwit_in_order(int64_t worker);
  * owners had. */
 int32_t godwit_wait_sync(int64_t worker, int32_t wait_ms, uint64_t *op);
 
-/* Waits for all workers of all nodes, which all call it, and until what each of them has pushed is visible to all. */
+/* Waits for all workers of all nodes, which all call it, and until what each of them has pushed is visible to all. Where some call godwit_barrier
+ * instead, both calls fail at all workers, with GODWIT_OTHER. */
 int32_t godwit_sync_all(int64_t worker, int32_t wait_ms, uint64_t *op);
 
-/* Waits for all workers of all nodes. */
+/* Waits for all workers of all nodes, which all call it. */
 int32_t godwit_barrier(int64_t worker, int32_t wait_ms, uint64_t *op);
 
 /* Waits for an operation. Its number is forgotten when it is over. */

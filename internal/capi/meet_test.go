@@ -106,6 +106,29 @@ func TestABarrierMadeAgainCountsOnce(t *testing.T) {
 	closeAll(t, cs)
 }
 
+// A sync_all and a barrier do not answer each other: both ranks hear of both calls, and can meet again.
+func TestDifferentCallsDoNotMeet(t *testing.T) {
+	cs, ws := started(t, served)
+	for _, calls := range [][2]func(time.Duration) (uint64, error){{ws[0].SyncAll, ws[1].Barrier}, {ws[0].Barrier, ws[1].SyncAll}} {
+		errs := make(chan error, 2)
+		for i, w := range ws {
+			go func() { errs <- result(w, calls[i]) }()
+		}
+		for range ws {
+			if err := <-errs; err == nil || CodeOf(err) != Other || !strings.Contains(err.Error(), "have called barrier") && !strings.Contains(err.Error(), "have called sync-all") {
+				t.Errorf("a sync_all with a barrier: %v", err)
+			}
+		}
+		for _, w := range ws {
+			go func() { errs <- result(w, w.SyncAll) }()
+		}
+		for range ws {
+			must(t, <-errs)
+		}
+	}
+	closeAll(t, cs)
+}
+
 // A SyncAll that was given up before all could meet is one that the process has not made: who waits for it hears that the process has closed. Where it has
 // come to the meeting, nobody misses it.
 func TestASyncAllGivenUpBeforeItsMeetingIsNotMade(t *testing.T) {

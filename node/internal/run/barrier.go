@@ -1,9 +1,12 @@
 package run
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/godwit-ps/godwit/internal/host"
 	"github.com/godwit-ps/godwit/internal/preempt"
@@ -12,10 +15,10 @@ import (
 // A Barrier collects the workers of a node; once the last has arrived, the node
 // goes to the coordinator for all of them. As with the coordinator, a worker that gave up
 // waiting has arrived all the same, and its next call waits for the same
-// barrier again.
+// barrier again. All workers have to meet by the same call, Barrier or SyncAll: else it fails for all of them.
 type Barrier struct {
 	host  *host.Host
-	cross func(ctx context.Context, name string) error // the session's barrier; nil: there is no other node
+	cross func(ctx context.Context, name string, calls []byte) ([][]byte, error) // the session's exchange; nil: there is no other node
 
 	mu     preempt.Mutex
 	left   int      // workers missing in round
@@ -23,18 +26,18 @@ type Barrier struct {
 	gaveUp []*round // by worker: the round that it did not see the end of
 }
 
-// Barrier returns the barrier of a node with so many workers. cross is that of the node's
-// session, which is called with a name, by one goroutine at a time.
-func (r *Run) Barrier(workers int, cross func(ctx context.Context, name string) error) *Barrier {
+// Barrier returns the barrier of a node with so many workers. cross is the exchange of the node's
+// session, which is called with a name and with the calls by which workers came, by one goroutine at a time.
+func (r *Run) Barrier(workers int, cross func(ctx context.Context, name string, calls []byte) ([][]byte, error)) *Barrier {
 	b := &Barrier{host: r.host, gaveUp: make([]*round, workers)}
 	if !r.links.Alone() {
-		b.cross = func(ctx context.Context, name string) error {
-			err := cross(ctx, name)
+		b.cross = func(ctx context.Context, name string, calls []byte) ([][]byte, error) {
+			all, err := cross(ctx, name, calls)
 			if err != nil && r.session.Err() != nil { // which Watch is about to hear
 				r.over()
-				return r.host.Err()
+				return nil, r.host.Err()
 			}
-			return err
+			return all, err
 		}
 	}
 	return b
@@ -42,8 +45,9 @@ func (r *Run) Barrier(workers int, cross func(ctx context.Context, name string) 
 
 // A round is one meeting of the workers.
 type round struct {
-	done chan struct{}
-	err  error // set before done is closed
+	done  chan struct{}
+	calls []string // by which workers of this node came, each once
+	err   error    // set before done is closed
 
 	mu        preempt.Mutex
 	interrupt context.CancelCauseFunc // ends the call to the coordinator; nil: workers of this node are missing
@@ -53,7 +57,7 @@ type round struct {
 
 // arrive returns the round that a worker waits for and whether it is the last
 // to come.
-func (b *Barrier) arrive(worker int) (r *round, last bool) {
+func (b *Barrier) arrive(worker int, call string) (r *round, last bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if r := b.gaveUp[worker]; r != nil {
@@ -64,6 +68,9 @@ func (b *Barrier) arrive(worker int) (r *round, last bool) {
 		b.round, b.left = &round{done: make(chan struct{})}, len(b.gaveUp)
 	}
 	r = b.round
+	if !slices.Contains(r.calls, call) {
+		r.calls = append(r.calls, call)
+	}
 	if b.left--; b.left == 0 {
 		b.round = nil
 	}
@@ -71,12 +78,13 @@ func (b *Barrier) arrive(worker int) (r *round, last bool) {
 }
 
 // Wait returns when all workers of all nodes have come as often as this one. It is for the
-// worker's goroutine. Errors are that of ctx, with who is missing, or why the run is over.
-func (b *Barrier) Wait(ctx context.Context, worker int) error {
+// worker's goroutine. call is what the worker has called; it does not matter where the call goes on with one that was given up.
+// Errors are that of ctx, with who is missing, that others have called something else, or why the run is over.
+func (b *Barrier) Wait(ctx context.Context, worker int, call string) error {
 	if err := b.host.Err(); err != nil {
 		return err
 	}
-	r, last := b.arrive(worker)
+	r, last := b.arrive(worker, call)
 	if last {
 		r.cross(b)
 	}
@@ -99,7 +107,9 @@ func (b *Barrier) Wait(ctx context.Context, worker int) error {
 // there for as long as the node lives: none of the workers' contexts bounds the
 // others' wait.
 func (r *round) cross(b *Barrier) {
+	mine := []byte(strings.Join(r.calls, and))
 	if b.cross == nil {
+		r.err = same([][]byte{mine})
 		close(r.done)
 		return
 	}
@@ -109,14 +119,32 @@ func (r *round) cross(b *Barrier) {
 	b.host.Go(func() {
 		defer close(r.done)
 		for ctx != nil {
-			r.err = b.cross(ctx, "workers")
+			all, err := b.cross(ctx, "workers", mine)
 			r.interrupt(nil)
-			if r.err == nil {
+			if err == nil {
+				r.err = same(all)
 				return
 			}
-			ctx = r.tell(b.host, r.err)
+			r.err = err
+			ctx = r.tell(b.host, err)
 		}
 	})
+}
+
+// and lies between the calls of a node's workers that have made different ones.
+const and = " and "
+
+// same returns an error if workers have come by different calls, which are given by node.
+func same(calls [][]byte) error {
+	for id, call := range calls {
+		switch {
+		case bytes.Contains(call, []byte(and)):
+			return fmt.Errorf("workers of node %d have called %s: all workers have to make the same call", id, call)
+		case !bytes.Equal(call, calls[0]):
+			return fmt.Errorf("workers of node 0 have called %s, and those of node %d %s: all workers have to make the same call", calls[0], id, call)
+		}
+	}
+	return nil
 }
 
 // next returns the context of the next call to the coordinator. The caller holds r.mu.

@@ -13,7 +13,7 @@
 // rounds. Under them nothing else is locked, and nothing waited for.
 //
 // It calls package host to wait, the connections to meet, and package link to say goodbye.
-// Three things of the node's session cross upwards: [Session], its Barrier, given as a function to
+// Four things of the node's session cross upwards: [Session], its Barrier and its Exchange, given as functions to
 // Leave and to Barrier, and in a [Mesh] the secret. It never touches a row or an operation:
 // whoever waits hears of the end by the host's Done.
 package run

@@ -331,10 +331,7 @@ func (w *Worker) pullHere(k godwit.Key, dst []float32) (p protocol.Place, table 
 	if b := w.g.Bound; late || w.age.Over(w.clock.Now()) != nil || b != nil && !b.Allows(b.Waiter(w.id.Local), []godwit.Key{k}) {
 		return protocol.Elsewhere, 0
 	}
-	p, ok := w.rows.Read(t, k, dst)
-	if !ok {
-		return protocol.Elsewhere, 0
-	}
+	p, _ = w.rows.Read(t, k, dst) // elsewhere, too, once the node was closed
 	return p, t.Index
 }
 
@@ -397,7 +394,7 @@ func (w *Worker) WaitSync(ctx context.Context) error {
 }
 
 func (w *Worker) SyncAll(ctx context.Context) error {
-	return w.g.Rounds.Sync.All(w.id.Local, func(half string, begin func() <-chan struct{}) error { return w.waitSync(ctx, half, begin) }, func() error { return w.Barrier(ctx) })
+	return w.g.Rounds.Sync.All(w.id.Local, func(half string, begin func() <-chan struct{}) error { return w.waitSync(ctx, half, begin) }, func() error { return w.meet(ctx, "sync-all") })
 }
 
 // waitSync pushes what filters left, and waits for what begin returns.
@@ -417,14 +414,17 @@ func (w *Worker) waitSync(ctx context.Context, call string, begin func() <-chan 
 	return nil
 }
 
-func (w *Worker) Barrier(ctx context.Context) error {
+func (w *Worker) Barrier(ctx context.Context) error { return w.meet(ctx, "barrier") }
+
+// meet waits for all workers of the run, which have to come by the same call.
+func (w *Worker) meet(ctx context.Context, call string) error {
 	w.enter()
 	defer w.leave()
 	defer w.waitedSince(w.g.Host.Now(), watch.ForBarrier)
 	defer w.marks.Wait(watch.ForBarrier.Region()).End()
 	w.party.Barrier(w.nextEra())
 	defer w.party.Unpark()
-	if err := w.g.Barrier.Wait(ctx, w.id.Local); err != nil {
+	if err := w.g.Barrier.Wait(ctx, w.id.Local, call); err != nil {
 		return w.fail("barrier", nil, err)
 	}
 	w.clock.Crossed()
