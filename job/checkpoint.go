@@ -1,8 +1,10 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -353,12 +355,39 @@ func (p *part) resume(ctx context.Context) error {
 	if err == nil {
 		err = restore()
 	}
+	if !p.relays() { // else the leader alone reads
+		err = p.allRestored(ctx, err)
+	}
 	if err != nil {
 		return fmt.Errorf("job: restoring %s: %w", p.spec.Resume, err)
 	}
 	p.env.Begin = s
 	if e, _ := s.Last(); e != nil {
 		_, p.metrics = SplitMetrics(e.Metrics).bySplit()
+	}
+	return nil
+}
+
+// errNotRestored is in the error of each node if some could not restore their rows: no node was lost.
+var errNotRestored = errors.New("not all nodes could restore their rows")
+
+// allRestored tells the other nodes how restoring ended here. If it failed at any node, it returns an error at all.
+func (p *part) allRestored(ctx context.Context, err error) error {
+	var mine []byte
+	if err != nil {
+		mine = []byte(err.Error())
+	}
+	all, gerr := p.env.Gather(ctx, "job restored", mine)
+	switch {
+	case gerr != nil:
+		return cmp.Or(err, gerr)
+	case err != nil:
+		return fmt.Errorf("%w: %w", errNotRestored, err)
+	}
+	for id, why := range all {
+		if len(why) > 0 {
+			return fmt.Errorf("%w: %v: %s", errNotRestored, p.session.Members()[id], why)
+		}
 	}
 	return nil
 }

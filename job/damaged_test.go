@@ -289,3 +289,48 @@ func TestWhatTheLeaderSaysMayBeLong(t *testing.T) {
 		nodes.Wait()
 	}
 }
+
+// A checkpoint of which one node finds that its rows are damaged is so at all nodes: nobody takes that node for lost.
+func TestAllNodesHearThatACheckpointIsDamaged(t *testing.T) {
+	for finds := range 2 {
+		dir := filepath.Join(t.TempDir(), "runs")
+		spec := tiny(2)
+		spec.Policy = "static"
+		local(t, spec, dir, NodeConfig{untested: true})
+		all := manifests(t, dir)
+		last := all[len(all)-1].Number
+		if err := flip(filepath.Join(dir, fmt.Sprintf("checkpoint-%010d.*.%d.rows", last, finds))); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Resumed(t.Context(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Options.Epochs++
+		at, ctx := newMemory(t, 2), timeout(t)
+		joined := make(chan error, 1)
+		go func() { joined <- second(Join(ctx, Joiner{Run: "r", Coordinator: at})) }()
+		for who, err := range map[string]error{"the leader": second(Lead(ctx, Leader{Spec: s, Run: "r", Coordinator: at})), "the other": <-joined} {
+			if err == nil || errors.Is(err, godwit.ErrPeerLost) || errors.Is(err, coord.ErrFailed) || !strings.Contains(err.Error(), fmt.Sprintf(".%d.rows", finds)) {
+				t.Errorf("of what node %d finds, %s says: %v", finds, who, err)
+			}
+		}
+	}
+}
+
+func TestWhatOneNodeCannotRestoreIsTheErrorOfAll(t *testing.T) {
+	x, damage := traintest.NewExchange(2), errors.New("its checksum is wrong")
+	for _, found := range [][2]error{{nil, nil}, {damage, nil}, {nil, damage}, {damage, damage}} {
+		var nodes sync.WaitGroup
+		for i := range 2 {
+			p := &part{session: twoMembers{}, env: train.Env{Node: i, Nodes: 2, Exchange: x.Of(i)}}
+			nodes.Go(func() {
+				err := p.allRestored(t.Context(), found[i])
+				if fails := found[0] != nil || found[1] != nil; errors.Is(err, errNotRestored) != fails || fails && !strings.Contains(err.Error(), damage.Error()) || !fails && err != nil {
+					t.Errorf("nodes found %v; node %d says %v", found, i, err)
+				}
+			})
+		}
+		nodes.Wait()
+	}
+}

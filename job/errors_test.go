@@ -107,7 +107,7 @@ func TestWhatANodeFindsItselfIsItsErrorThoughAnotherWasFaster(t *testing.T) {
 	faster.Fail(fmt.Errorf("train: epoch 3: %w", train.ErrDiverged))
 	<-slower.Done()
 	p := &part{session: slower}
-	for found, stays := range map[error]bool{train.ErrDiverged: true, godwit.ErrMemory: true, context.Canceled: false} {
+	for found, stays := range map[error]bool{train.ErrDiverged: true, godwit.ErrMemory: true, errNotRestored: true, context.Canceled: false} {
 		err := p.cause(fmt.Errorf("train: epoch 3: %w", found))
 		if errors.Is(err, found) != stays || errors.Is(err, coord.ErrFailed) == stays {
 			t.Errorf("a node that has found %v itself, or not: %v, ends with %v", found, stays, err)

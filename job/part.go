@@ -104,7 +104,8 @@ func (p *part) execute(ctx context.Context, nw transport.Network, l transport.Li
 		p.failed(err)
 	}
 	if p.node != nil || p.record != nil {
-		if cerr := p.close(ctx); cerr != nil && !errors.Is(err, cerr) {
+		// That another node failed, too, ends the node's goodbye, and is not why this one ends.
+		if cerr := p.close(ctx); cerr != nil && !errors.Is(err, cerr) && !errors.Is(cerr, coord.ErrFailed) {
 			err = errors.Join(err, cerr)
 		}
 	}
@@ -119,7 +120,7 @@ func (p *part) stoppedBeforeStart() bool { return !p.begun && p.session.StopReas
 // it knows one: the error of an operation is often its consequence. What this node has found
 // itself is none, though another node may have told of it before.
 func (p *part) cause(err error) error {
-	if errors.Is(err, godwit.ErrMemory) || errors.Is(err, train.ErrDiverged) {
+	if errors.Is(err, godwit.ErrMemory) || errors.Is(err, train.ErrDiverged) || errors.Is(err, errNotRestored) {
 		return err
 	}
 	if p.session.Err() == nil && errors.Is(err, godwit.ErrPeerLost) {
