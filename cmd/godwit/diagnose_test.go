@@ -138,6 +138,9 @@ func TestDiagnoseAndTopSayThatTheEndIsMissing(t *testing.T) {
 	if code, stdout, _ := run(t, "top", "--once", dir); code != 0 || !strings.Contains(stdout, "failed: "+want) || strings.Contains(stdout, "well") {
 		t.Errorf("killed: code %d, %q", code, stdout)
 	}
+	if code, stdout, _ := run(t, "top", "--json", dir); code != 0 || !strings.Contains(stdout, `"failed":"its end is missing, `) {
+		t.Errorf("killed: code %d, %q", code, stdout)
+	}
 }
 
 // A run that went on by itself has two folders: of the later one it is told, and which that is.

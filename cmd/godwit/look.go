@@ -20,6 +20,7 @@ type look struct {
 	Policy   string             `json:"policy"`
 	Task     string             `json:"task"`
 	Live     bool               `json:"live"`
+	Failed   string             `json:"failed"`   // why the run failed; empty: it did not, or goes on
 	Progress string             `json:"progress"` // epochs, loss and metric, in words
 	Nodes    []nodeLook         `json:"nodes"`
 	Whole    []record.Whole     `json:"whole"`  // tables, all nodes together
@@ -29,8 +30,8 @@ type look struct {
 	Findings []diagnose.Finding `json:"findings"`
 	Damaged  int                `json:"damaged"` // lines that could not be read
 
-	told, crowded, failed bool  // some node told how it trains; why workers wait is not known; the run failed
-	unnamed               error // why the trace, which has the names of keys, cannot be read; nil: it can, or there is none
+	told, crowded bool  // some node told how it trains; why workers wait is not known
+	unnamed       error // why the trace, which has the names of keys, cannot be read; nil: it can, or there is none
 }
 
 // A nodeLook is a node in the last seconds. Shares are of its workers' time.
@@ -68,11 +69,11 @@ const hotShown = 10
 
 func lookAt(r *record.Run) *look {
 	in := diagnose.Recent(r, lately)
-	l := &look{Run: r.About.Run, Policy: r.About.Policy, Live: r.Live(), Waste: map[string]float64{}, Findings: diagnose.Diagnose(in), Damaged: r.Bad, told: len(in.Nodes) > 0, crowded: in.Crowded(), failed: r.Failure() != ""}
+	l := &look{Run: r.About.Run, Policy: r.About.Policy, Live: r.Live(), Failed: r.Failure(), Waste: map[string]float64{}, Findings: diagnose.Diagnose(in), Damaged: r.Bad, told: len(in.Nodes) > 0, crowded: in.Crowded()}
 	if s := r.Start(); s != nil {
 		l.Task = s.Task
 	}
-	l.Progress = progress(r)
+	l.Progress = progress(r, l.Failed)
 	var waste record.Waste
 	hot := map[ps.Key]*keyLook{}
 	for i, n := range r.Nodes {
@@ -122,8 +123,8 @@ func lookAtNode(i int, n *record.Node, first, last *record.Sample) nodeLook {
 	return x
 }
 
-// progress says in words how far a run is.
-func progress(r *record.Run) string {
+// progress says in words how far a run is, which failed or did not.
+func progress(r *record.Run, failed string) string {
 	var parts []string
 	for _, e := range slices.Backward(r.Events) {
 		if e.Epoch != nil {
@@ -138,8 +139,8 @@ func progress(r *record.Run) string {
 			break
 		}
 	}
-	if why := r.Failure(); why != "" {
-		parts = append(parts, "failed: "+trace.Printable(strings.ReplaceAll(why, "\n", "; ")))
+	if failed != "" {
+		parts = append(parts, "failed: "+trace.Printable(strings.ReplaceAll(failed, "\n", "; ")))
 	} else if e := r.End(); e != nil {
 		parts = append(parts, "ended: "+trace.Printable(e.Reason))
 	}
@@ -232,7 +233,7 @@ func (l *look) String() string {
 		b.WriteString("no node has told how it trained in the last minute\n\n")
 	case l.crowded:
 		b.WriteString("in the last minute no ill was found, but processors were taken, so it is not known why workers wait\n\n")
-	case l.failed:
+	case l.Failed != "":
 		b.WriteString("in the minute before, nothing was found that held it up\n\n")
 	default:
 		b.WriteString("in the last minute the run was well\n\n")

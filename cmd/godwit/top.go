@@ -27,7 +27,7 @@ it does since then is shown, under its name NAME-restartN. Figures of nodes are 
 what is said of keys is of those that are traced, since the run began.
 
 On a terminal it goes on until q is pressed; arrow keys show what has no room. Elsewhere, and with --once, it is printed once; with --json
-as an object.`,
+as an object, in which "failed" is why the run failed (empty: it did not, or goes on).`,
 		Example: "  godwit train kge --nodes 4 --trace /tmp/trace &\n  godwit top /tmp/trace",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
