@@ -45,6 +45,9 @@ Exit codes:
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := record.Outline(args[0])
+			if err == nil {
+				err = r.Watch(cmd.Context())
+			}
 			if err != nil {
 				return cli.Failed(err)
 			}

@@ -32,6 +32,9 @@ as an object, in which "failed" is why the run failed (empty: it did not, or goe
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := record.Recent(args[0], lately)
+			if err == nil {
+				err = r.Watch(cmd.Context())
+			}
 			if err != nil {
 				return cli.Failed(err)
 			}

@@ -2,11 +2,13 @@ package record
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -30,6 +32,9 @@ type Run struct {
 
 	events tail
 	span   time.Duration // so much of a node that was found is read, its last; 0: all
+
+	written map[string]time.Time // when its files were written to, as they say
+	grown   time.Time            // when one was, by this clock
 }
 
 // A Node is what was written of a node.
@@ -304,36 +309,76 @@ func (r *Run) End() *End {
 // silence is for how long no file of a run that goes on is left as it is: each node writes a sample a second, and the diary gets a new time.
 const silence = 10 * time.Second
 
+// seeWithin is for how long Watch waits for that.
+const seeWithin = 3 * time.Second
+
 // Failure returns why the run failed; empty: it did not, or goes on, or its events are elsewhere. Of a run whose leader was killed, the end is missing.
 func (r *Run) Failure() string {
 	if end := r.End(); end != nil {
 		return end.Error
 	}
-	at := r.written()
-	if r.Start() == nil || at.IsZero() || time.Since(at) < silence {
+	if r.Start() == nil || r.grows() || len(r.written) == 0 {
 		return ""
 	}
+	at := slices.MaxFunc(slices.Collect(maps.Values(r.written)), time.Time.Compare)
 	return fmt.Sprintf("its end is missing, and nothing was written to %s since %s: its leader was killed or stands still, or could not write there", r.Dir, at.Format(time.DateTime))
 }
 
 // Live reports whether the run goes on, as far as its files tell: it has not ended, and a file was
-// written to in the last ten seconds.
-func (r *Run) Live() bool { return r.End() == nil && time.Since(r.written()) < silence }
+// written to in the last ten seconds. Where their times are those of another clock, this is known once Watch, or a later call, has seen one change.
+func (r *Run) Live() bool { return r.End() == nil && r.grows() }
 
-// written returns when a file of the run was last written to; zero: there is none.
-func (r *Run) written() (at time.Time) {
+// Watch returns once it is known whether the run goes on, also where its files have the times of a clock that is not this machine's: of a
+// run without an end, which has written nothing of late as its files say, it waits for up to 3 s until one changes.
+func (r *Run) Watch(ctx context.Context) error {
+	for end := time.After(seeWithin); r.End() == nil && !r.grows(); {
+		select {
+		case <-time.After(seeWithin / 30):
+		case <-end:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if err := r.pollEvents(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// grows looks at the run's files, and reports whether one was written to in the last ten seconds: for one that is seen for the first time, its time says that,
+// and then when this changed.
+func (r *Run) grows() bool {
+	if r.written == nil {
+		r.written = map[string]time.Time{}
+	}
 	paths := []string{r.events.path}
-	for _, n := range r.Nodes {
+	for i, n := range r.Nodes {
 		if n != nil {
 			paths = append(paths, n.tail.path)
+			if all := r.segments(godwit.NodeID(i)); len(all) > 0 {
+				paths[len(paths)-1] = segmentPath(r.Dir, godwit.NodeID(i), all[len(all)-1])
+			}
 		}
 	}
+	now := time.Now()
 	for _, path := range paths {
-		if info, err := os.Stat(path); err == nil && info.ModTime().After(at) {
-			at = info.ModTime()
+		info, err := os.Stat(path)
+		if err != nil {
+			continue
 		}
+		at := info.ModTime()
+		was, known := r.written[path]
+		switch {
+		case known && at.Equal(was):
+		case known || at.After(now):
+			r.grown = now
+		case at.After(r.grown):
+			r.grown = at
+		}
+		r.written[path] = at
 	}
-	return at
+	return time.Since(r.grown) < silence
 }
 
 // A tail is a file of lines that grows.

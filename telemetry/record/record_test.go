@@ -1,6 +1,7 @@
 package record
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -351,6 +352,55 @@ func TestAnOpenDiaryKeepsARunUnderWay(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatalf("the run is not under way: %q", r.Failure())
 		}
+	}
+}
+
+// The files of a run may have times of another clock: one that goes on is known by their changes, whatever they say, and one that was killed by that there are none.
+func TestARunUnderAnotherClockIsKnownByItsChanges(t *testing.T) {
+	dir := t.TempDir()
+	w := create(t, dir, 0)
+	w.Add(sampleAt(1))
+	closed(t, w)
+	d, err := NewDiary(dir, "r", "adaptive")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Add(Event{Start: &Start{}})
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	written := func(ago time.Duration) {
+		for _, path := range []string{filepath.Join(dir, eventsName), segmentPath(dir, 0, 1)} {
+			if err := os.Chtimes(path, time.Now().Add(-ago), time.Now().Add(-ago)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	written(time.Minute)
+	open := func() *Run {
+		r, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	if r := open(); r.Watch(t.Context()) != nil || r.Live() || r.Failure() == "" {
+		t.Error("a run whose files stay as they are goes on")
+	}
+	r, end := open(), make(chan bool)
+	go func() { // what the run would do
+		defer close(end)
+		time.Sleep(seeWithin / 10)
+		written(time.Minute)
+	}()
+	if err := r.Watch(t.Context()); err != nil || !r.Live() || r.Failure() != "" {
+		t.Errorf("a run that writes by a clock that is slow has failed: %v, %s", err, r.Failure())
+	}
+	<-end
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := open().Watch(gone); !errors.Is(err, context.Canceled) {
+		t.Errorf("given up: %v", err)
 	}
 }
 
