@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"math"
 	"os"
-	"path/filepath"
 	"runtime/metrics"
 	"strconv"
 	"time"
@@ -25,7 +24,7 @@ const (
 func process() record.Process {
 	told := []metrics.Sample{{Name: gcTime}, {Name: gcIdle}, {Name: gcPauses}, {Name: heapNow}}
 	metrics.Read(told)
-	p := record.Process{Processor: processorTime(), Used: residentIn("/proc/self/statm"), Stalled: stalledIn("/proc/pressure/memory"), Delayed: delayedIn("/proc/self/task")}
+	p := record.Process{Processor: processorTime(), Used: residentIn("/proc/self/statm"), Stalled: stalledIn("/proc/pressure/memory"), Delayed: int64(host.ProcessorWait())}
 	if told[0].Value.Kind() == metrics.KindFloat64 && told[1].Value.Kind() == metrics.KindFloat64 {
 		p.GC = int64((told[0].Value.Float64() - told[1].Value.Float64()) * 1e9)
 	}
@@ -73,18 +72,4 @@ func stalledIn(file string) int64 {
 	}
 	n, _ := strconv.ParseInt(string(bytes.TrimSpace(text)), 10, 64)
 	return n * int64(time.Microsecond)
-}
-
-// delayedIn reads for how long the threads of the process were ready and had no processor, in
-// nanoseconds; 0: it is not told.
-func delayedIn(dir string) (sum int64) {
-	files, _ := filepath.Glob(filepath.Join(dir, "*", "schedstat"))
-	for _, file := range files {
-		b, _ := os.ReadFile(file)
-		if f := bytes.Fields(b); len(f) > 1 {
-			n, _ := strconv.ParseInt(string(f[1]), 10, 64)
-			sum += n
-		}
-	}
-	return sum
 }
