@@ -37,7 +37,8 @@ func (p *part) beginTrace(m *godwit.Model) (err error) {
 		}
 		dir, keys = r.temp, p.spec.Traced
 	}
-	if r.Node, err = recording.Begin(recording.Config{Dir: filepath.Join(dir, p.run), Header: h, Model: m, Keys: keys, Send: p.spec.Traced != "" && !p.cfg.leads, Temporary: r.temp != ""}); err != nil {
+	if r.Node, err = recording.Begin(recording.Config{Dir: filepath.Join(dir, p.run), Header: h, Model: m, Keys: keys, Send: p.spec.Traced != "" && !p.cfg.leads, Temporary: r.temp != "",
+		Warn: func(err error) { p.emit(Event{Warning: err.Error()}) }}); err != nil {
 		return errors.Join(err, r.remove())
 	}
 	p.record = r

@@ -28,6 +28,8 @@ type Config struct {
 	Send bool
 	// Temporary says that segments of the trace may be removed when they were sent.
 	Temporary bool
+	// Warn, if it is not nil, is told once, while the node runs, when the record begins to lack something. Stop, Sent and Close say at the end what it lacks.
+	Warn func(error)
 }
 
 // A Node is the record of a node. Calls are made one after the other. A nil Node writes nothing.
@@ -46,6 +48,8 @@ type Node struct {
 	ending  atomic.Bool  // the next sample is the last
 	ended   bool
 	sender  *Sender // nil: nothing is sent
+	warn    func(error)
+	told    bool // it was warned; of the goroutine that takes samples
 }
 
 // censusEvery is for how many samples a census stands: it looks at all traced keys. In the first ones these are few, and each census has many new ones.
@@ -60,7 +64,7 @@ func Begin(c Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Node{Dir: c.Dir, Tables: trace.TablesOf(c.Model), header: c.Header, begin: time.Now()}
+	r := &Node{Dir: c.Dir, Tables: trace.TablesOf(c.Model), header: c.Header, begin: time.Now(), warn: c.Warn}
 	h := &r.header
 	h.PID, h.Start = os.Getpid(), r.begin.UnixNano()
 	if h.Host, err = os.Hostname(); err != nil {
@@ -111,7 +115,7 @@ func (r *Node) Sample(n *node.Node, items func() int64) (err error) {
 		return nil
 	}
 	r.of, r.items = n, items
-	r.samples, err = record.Create(record.Config{Dir: r.Dir, Header: r.header, Take: r.take})
+	r.samples, err = record.Create(record.Config{Dir: r.Dir, Header: r.header, Take: r.take, Warn: r.warnOnce})
 	return err
 }
 
@@ -139,11 +143,26 @@ func (r *Node) take() record.Sample {
 	for i, u := range r.census.Tables {
 		s.Tables = append(s.Tables, record.Table{Name: r.Tables[i].Name, Use: u})
 	}
+	err := r.lacks()
+	if err == nil && r.sender != nil && r.sender.skipped.Load() > 0 {
+		err = errors.New("recording: this node has more events than the node that leads or the network takes")
+	}
+	if err != nil && !ending {
+		r.warnOnce(err)
+	}
 	s.Hot, s.Half, s.Most = r.census.Hot, r.census.Half, r.census.Most
 	if r.sender != nil {
 		r.sender.sample(s)
 	}
 	return s
+}
+
+// warnOnce warns if nobody was warned yet.
+func (r *Node) warnOnce(err error) {
+	if !r.told && r.warn != nil {
+		r.told = true
+		r.warn(fmt.Errorf("what this node does is not recorded whole from here on: %w", err))
+	}
 }
 
 // fill takes what stats have.
@@ -178,12 +197,19 @@ func (r *Node) Close() error {
 		return nil
 	}
 	r.ended = true
-	err := r.trace.Close()
-	if n := r.trace.Dropped(); err == nil && n > 0 {
-		err = fmt.Errorf("trace: %d events were not written: there were more than the disk takes", n)
+	if err := r.trace.Close(); err != nil {
+		return err
 	}
-	if dir := trace.NodeDir(r.Dir, r.header.Node); err == nil && !there(dir) {
-		err = fmt.Errorf("recording: %s was removed or renamed while this node wrote to it", dir)
+	return r.lacks()
+}
+
+// lacks says what the folder does not have by now of what the node did; nil: nothing that is known.
+func (r *Node) lacks() error {
+	if err := r.trace.Lacks(); err != nil {
+		return err
 	}
-	return err
+	if dir := trace.NodeDir(r.Dir, r.header.Node); !there(dir) {
+		return fmt.Errorf("recording: %s was removed or renamed while this node wrote to it", dir)
+	}
+	return nil
 }

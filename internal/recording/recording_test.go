@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/node"
 	"github.com/godwit-ps/godwit/telemetry/record"
 	"github.com/godwit-ps/godwit/telemetry/trace"
 )
@@ -26,6 +27,41 @@ func TestTheFirstSamplesHaveACensusEach(t *testing.T) {
 		if want := sample < censusEvery || sample == censusEvery || sample == 2*censusEvery; counts(sample) != want {
 			t.Errorf("sample %d has a census: %v, want %v", sample, counts(sample), want)
 		}
+	}
+}
+
+// What the record begins to lack is told while the node runs, once, and at the end anew.
+func TestWhatARecordLacksIsToldWhenThatBegins(t *testing.T) {
+	dir := t.TempDir()
+	m, err := godwit.NewModel(godwit.Table{Name: "t", Rows: 10, Dim: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	r, err := Begin(Config{Dir: dir, Header: header(0), Model: m, Warn: func(err error) { told = append(told, err.Error()) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := node.Local(t.Context(), 1, node.Config{Model: m, Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close(t.Context())
+	r.of = run.Nodes[0]
+	r.take()
+	if len(told) > 0 {
+		t.Errorf("of a record that lacks nothing: %q", told)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	r.take()
+	r.take()
+	if len(told) != 1 || !strings.Contains(told[0], "was removed or renamed") {
+		t.Errorf("%q, want one warning that the folder was removed", told)
+	}
+	if err := r.Close(); err == nil || !strings.Contains(err.Error(), "was removed or renamed") {
+		t.Errorf("at the end: %v", err)
 	}
 }
 

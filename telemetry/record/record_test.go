@@ -355,6 +355,33 @@ func TestAnOpenDiaryKeepsARunUnderWay(t *testing.T) {
 	}
 }
 
+// A disk that takes no more is told of once, when it begins, and at the end.
+func TestTheFirstSampleThatIsLostIsTold(t *testing.T) {
+	var told []error
+	w, err := Create(Config{Dir: t.TempDir(), Header: Header{Nodes: 1, Workers: 1}, Warn: func(err error) { told = append(told, err) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Add(sampleAt(1))
+	if len(told) > 0 {
+		t.Errorf("of a sample that was written: %v", told)
+	}
+	if err := w.file.Close(); err != nil { // as a disk that is full
+		t.Fatal(err)
+	}
+	w.Add(sampleAt(2))
+	w.Add(sampleAt(3))
+	if len(told) != 1 || !errors.Is(told[0], os.ErrClosed) {
+		t.Errorf("%v, want one warning", told)
+	}
+	if err := w.Close(); err == nil || !strings.Contains(err.Error(), "2 samples were not written") {
+		t.Errorf("at the end: %v", err)
+	}
+	if len(told) != 1 {
+		t.Errorf("%v, want one warning", told)
+	}
+}
+
 // The files of a run may have times of another clock: one that goes on is known by their changes, whatever they say, and one that was killed by that there are none.
 func TestARunUnderAnotherClockIsKnownByItsChanges(t *testing.T) {
 	dir := t.TempDir()

@@ -20,6 +20,9 @@ type Config struct {
 	Header Header // of all files; Format, Version and Segment are the writer's
 	// Take takes a sample, at once and then once a second. If it is nil, samples are added by [Writer.Add].
 	Take func() Sample
+	// Warn, if it is not nil, is told of the first sample that cannot be written, but for those of the end, of which Close tells. It is
+	// called by the goroutine that writes.
+	Warn func(error)
 }
 
 // How the writer goes about it.
@@ -89,7 +92,19 @@ func (w *Writer) Add(s Sample) {
 	err := w.add(&s)
 	if err != nil {
 		w.err = err
-		w.lost++
+		if w.lost++; w.lost == 1 && w.cfg.Warn != nil && !w.ending() {
+			w.cfg.Warn(fmt.Errorf("record: a sample was not written: %w", err))
+		}
+	}
+}
+
+// ending reports whether Close was called.
+func (w *Writer) ending() bool {
+	select {
+	case <-w.stop:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -381,6 +381,9 @@ func TestWhatADiskDoesNotTakeIsDroppedAndCounted(t *testing.T) {
 	}
 	w.writing.Unlock()
 	w.Flush()
+	if err := w.Lacks(); !errors.Is(err, os.ErrClosed) || !strings.Contains(err.Error(), fmt.Sprint(maxPending+1001)) {
+		t.Errorf("while it goes on, it says: %v", err)
+	}
 	if full != 1000 || w.Dropped() != maxPending+1001 {
 		t.Errorf("%d and %d events were dropped, want 1000 and %d", full, w.Dropped(), maxPending+1001)
 	}

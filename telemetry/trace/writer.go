@@ -45,6 +45,7 @@ type Writer struct {
 	pending notes
 	lost    uint64 // events dropped since the last Lost was written
 	dropped uint64 // … since the beginning
+	err     error  // the last that writing met
 	at      int64  // time of the last event that was taken to be written
 	clock   uint32 // likewise
 	details int    // records of details since the last flush, or since details were thinned
@@ -65,7 +66,6 @@ type Writer struct {
 	base    int64 // of the segment, in µs
 	segment int
 	last    int64 // time of the last event
-	err     error // the last that writing met
 }
 
 // Create makes the folder of a node's trace, which must not have one, and begins to write.
@@ -166,6 +166,19 @@ func (w *Writer) Dropped() uint64 {
 	return w.dropped
 }
 
+// Lacks says how many events could not be written by now, and why; nil: all could.
+func (w *Writer) Lacks() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.dropped == 0:
+		return nil
+	case w.err == nil:
+		return fmt.Errorf("trace: %d events were not written: there were more than the disk takes", w.dropped)
+	}
+	return fmt.Errorf("trace: %d events were not written: %w", w.dropped, w.err)
+}
+
 // Close writes what was added, and ends the writer. It says how writing failed last, if it did. It returns after 5 s at the
 // latest: a disk that does not answer holds up nobody.
 func (w *Writer) Close() error { return w.closeWithin(diskTimeout) }
@@ -259,7 +272,6 @@ func (w *Writer) flush(all bool) {
 	for len(events.of) > 0 {
 		some := events.cut(w.some(events.of))
 		if err := w.write(some); err != nil {
-			w.err = err
 			w.skip(some.of, events.of)
 			rest := uint64(len(some.of) + len(events.of))
 			if lost > 0 {
@@ -268,6 +280,7 @@ func (w *Writer) flush(all bool) {
 			w.mu.Lock()
 			w.lost += rest + lost
 			w.dropped += rest
+			w.err = err
 			w.mu.Unlock()
 			return
 		}
