@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -42,27 +43,48 @@ type call struct {
 	timer  *time.Timer
 	limit  time.Duration
 	of     string // what it is about: "runs/kge: checkpoint-0000000001.jsonl"
+	doing  string // … and what it does: "writing checkpoint-0000000001.jsonl to runs/kge"
 }
 
-// begin begins a call about an object, or something else of the store: its time runs.
-func (s patientStore) begin(outer context.Context, what string) *call {
+// begin begins a call that does something about an object, or something else of the store, as in writing an object to it: its time runs.
+func (s patientStore) begin(outer context.Context, doing, what, to string) *call {
 	ctx, cancel := context.WithCancelCause(outer)
 	t := time.AfterFunc(s.limit, func() {
 		cancel(fmt.Errorf("%s has not answered for %v, asked for %s: see whether this machine reaches it", s.Store, s.limit, what))
 	})
-	return &call{ctx, outer, cancel, t, s.limit, fmt.Sprintf("%s: %s", s.Store, what)}
+	return &call{ctx, outer, cancel, t, s.limit, fmt.Sprintf("%s: %s", s.Store, what), fmt.Sprintf("%s %s %s %s", doing, what, to, s.Store)}
 }
 
 func (c *call) run()   { c.timer.Reset(c.limit) }
 func (c *call) rest()  { c.timer.Stop() }
 func (c *call) close() { c.timer.Stop(); c.cancel(nil) }
 
-// because returns why a call failed: that the store took too long, if it did, or the store's error.
+// because returns why a call failed: that the store took too long, if it did, that the caller gave it up, or the store's error.
 func (c *call) because(err error) error {
-	if err != nil && c.Err() != nil && c.outer.Err() == nil {
+	switch {
+	case err == nil || c.Err() == nil:
+		return err
+	case c.outer.Err() == nil:
 		return context.Cause(c)
+	case errors.Is(err, c.Err()):
+		return interrupted{c.doing + " was interrupted", context.Cause(c)}
 	}
 	return err
+}
+
+// An interrupted error says what the end of a context left undone, and why the context ended, if anybody said so.
+type interrupted struct {
+	what  string
+	cause error
+}
+
+func (e interrupted) Unwrap() error { return e.cause }
+
+func (e interrupted) Error() string {
+	if e.cause == context.Canceled {
+		return e.what
+	}
+	return fmt.Sprintf("%s: %v", e.what, e.cause)
 }
 
 // hear waits for what the store says. It reports false and why the call has ended if the store says nothing for a second after that.
@@ -80,6 +102,9 @@ func hear[T any](c *call, said <-chan T) (it T, heard bool, err error) {
 	case <-t.C:
 	}
 	if err = context.Cause(c); c.outer.Err() != nil {
+		if err == context.Canceled {
+			err = interrupted{c.doing + " was interrupted", err}
+		}
 		err = fmt.Errorf("%s: the store does not answer: %w", c.of, err)
 	}
 	return it, false, err
@@ -114,7 +139,7 @@ func (c *call) do(do func() error) error {
 // Create implements [Store]. What write does between its writes may take any time. It is called by the caller's goroutine: the store gets copies of
 // the blocks, which it may hold on to.
 func (s patientStore) Create(ctx context.Context, name string, write func(io.Writer) error) error {
-	c := s.begin(ctx, name)
+	c := s.begin(ctx, "writing", name, "to")
 	defer c.close()
 	w := &patientWriter{call: c, blocks: make(chan []byte, 1), said: make(chan answer[bool], 3)}
 	written := make(chan error, 1)
@@ -195,7 +220,7 @@ func (w *patientWriter) write(b []byte) (int, error) {
 
 // Put implements [Store].
 func (s patientStore) Put(ctx context.Context, name string, b []byte) error {
-	c := s.begin(ctx, name)
+	c := s.begin(ctx, "writing", name, "to")
 	defer c.close()
 	b = append([]byte(nil), b...)
 	return c.do(func() error { return s.Store.Put(c, name, b) })
@@ -203,35 +228,35 @@ func (s patientStore) Put(ctx context.Context, name string, b []byte) error {
 
 // Size implements [Store].
 func (s patientStore) Size(ctx context.Context, name string) (int64, error) {
-	c := s.begin(ctx, name)
+	c := s.begin(ctx, "looking for", name, "at")
 	defer c.close()
 	return await(c, func() (int64, error) { return s.Store.Size(c, name) })
 }
 
 // List implements [Store].
 func (s patientStore) List(ctx context.Context, prefix string) ([]Object, error) {
-	c := s.begin(ctx, "its objects")
+	c := s.begin(ctx, "listing", "its objects", "at")
 	defer c.close()
 	return await(c, func() ([]Object, error) { return s.Store.List(c, prefix) })
 }
 
 // Remove implements [Store].
 func (s patientStore) Remove(ctx context.Context, name string) error {
-	c := s.begin(ctx, name)
+	c := s.begin(ctx, "removing", name, "from")
 	defer c.close()
 	return c.do(func() error { return s.Store.Remove(c, name) })
 }
 
 // Clean implements [Store].
 func (s patientStore) Clean(ctx context.Context) (int, error) {
-	c := s.begin(ctx, "its objects")
+	c := s.begin(ctx, "cleaning up", "its objects", "at")
 	defer c.close()
 	return await(c, func() (int, error) { return s.Store.Clean(c) })
 }
 
 // lock takes the lock of a folder, whose file system may not answer either.
 func (s patientStore) lock(ctx context.Context, f *Folder, h Holder) (*Lock, error) {
-	c := s.begin(ctx, lockName)
+	c := s.begin(ctx, "taking", lockName, "at")
 	defer c.close()
 	l, err := await(c, func() (*Lock, error) {
 		l, err := lockFolder(c, f, h)
@@ -246,7 +271,7 @@ func (s patientStore) lock(ctx context.Context, f *Folder, h Holder) (*Lock, err
 	}
 	patient := func(do func() error) func() error {
 		return func() error {
-			c := s.begin(context.Background(), lockName)
+			c := s.begin(context.Background(), "looking for", lockName, "at")
 			defer c.close()
 			return c.do(do)
 		}
@@ -256,7 +281,7 @@ func (s patientStore) lock(ctx context.Context, f *Folder, h Holder) (*Lock, err
 
 // Read implements [Store]. Each read has the time; between reads, any may pass.
 func (s patientStore) Read(ctx context.Context, name string, off, n int64) (io.ReadCloser, error) {
-	c := s.begin(ctx, name)
+	c := s.begin(ctx, "reading", name, "from")
 	r, err := await(c, func() (io.ReadCloser, error) {
 		r, err := s.Store.Read(c, name, off, n)
 		if err == nil && c.Err() != nil {

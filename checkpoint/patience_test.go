@@ -262,3 +262,32 @@ func TestALargeObjectTakesLongerThanPatience(t *testing.T) {
 		}
 	})
 }
+
+// Who gives a call up hears what was not done, and why if anybody said so.
+func TestWhatIsInterruptedIsNamed(t *testing.T) {
+	why := errors.New("interrupted twice")
+	for what, c := range map[string]struct {
+		do   func(ctx context.Context, s Store) error
+		says string
+	}{
+		"a put":  {func(ctx context.Context, s Store) error { return s.Put(ctx, "name", nil) }, "writing name to silent://bucket was interrupted"},
+		"a list": {func(ctx context.Context, s Store) error { _, err := s.List(ctx, ""); return err }, "listing its objects at silent://bucket was interrupted"},
+		"a read": {func(ctx context.Context, s Store) error { _, err := s.Read(ctx, "name", 0, 1); return err }, "reading name from silent://bucket was interrupted"},
+		"a size": {func(ctx context.Context, s Store) error { _, err := s.Size(ctx, "name"); return err }, "looking for name at silent://bucket was interrupted"},
+	} {
+		for _, cause := range []error{nil, why} {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancelCause(t.Context())
+				time.AfterFunc(time.Second, func() { cancel(cause) })
+				err := c.do(ctx, Patient(silent{}, Patience))
+				want := c.says
+				if cause != nil {
+					want += ": " + cause.Error()
+				}
+				if err == nil || err.Error() != want || !errors.Is(err, context.Cause(ctx)) {
+					t.Errorf("%s that was given up for %v: %v, want %s", what, cause, err, want)
+				}
+			})
+		}
+	}
+}
