@@ -279,7 +279,7 @@ func (s patientStore) lock(ctx context.Context, f *Folder, h Holder) (*Lock, err
 	return &Lock{check: patient(l.check), release: patient(l.release)}, nil
 }
 
-// Read implements [Store]. Each read has the time; between reads, any may pass.
+// Read implements [Store]. Each read, of all that it is asked for or a megabyte, has the time; between reads, any may pass.
 func (s patientStore) Read(ctx context.Context, name string, off, n int64) (io.ReadCloser, error) {
 	c := s.begin(ctx, "reading", name, "from")
 	r, err := await(c, func() (io.ReadCloser, error) {
@@ -318,8 +318,11 @@ func (r *patientReader) Read(b []byte) (int, error) {
 	}
 	block, said := r.block[:len(b)], make(chan answer[int], 1)
 	go func() {
-		n, err := r.store.Read(block)
-		said <- answer[int]{n, err}
+		var a answer[int]
+		for n := 0; a.it < len(block) && a.err == nil; a.it += n { // else a store that gives a byte a time would go on for ever
+			n, a.err = r.store.Read(block[a.it:])
+		}
+		said <- a
 	}()
 	a, heard, err := hear(r.call, said)
 	if !heard {
@@ -327,7 +330,9 @@ func (r *patientReader) Read(b []byte) (int, error) {
 		return 0, err
 	}
 	if err = a.err; err != io.EOF {
-		err = r.call.because(err)
+		if err = r.call.because(err); a.it > 0 && r.call.Err() != nil && r.call.outer.Err() == nil {
+			err = fmt.Errorf("%s: the store gave %d bytes of %d in %v: see how this machine reaches it", r.call.of, a.it, len(block), r.call.limit)
+		}
 	}
 	return copy(b, block[:a.it]), err
 }

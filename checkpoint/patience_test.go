@@ -263,6 +263,45 @@ func TestALargeObjectTakesLongerThanPatience(t *testing.T) {
 	})
 }
 
+// A dripping store gives a byte a second, as long as the context of the call goes on.
+type dripping struct{ Store }
+
+func (dripping) String() string { return "dripping://bucket" }
+
+func (s dripping) Read(ctx context.Context, _ string, _, _ int64) (io.ReadCloser, error) {
+	return drops{ctx}, nil
+}
+
+type drops struct{ context.Context }
+
+func (drops) Close() error { return nil }
+
+func (d drops) Read(b []byte) (int, error) {
+	select {
+	case <-time.After(time.Second):
+		b[0] = 'x'
+		return 1, nil
+	case <-d.Done():
+		return 0, d.Err()
+	}
+}
+
+// A store that goes on, but would take days for an object, is given up, too.
+func TestAStoreThatDripsIsNotWaitedForForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		r, err := Patient(dripping{}, Patience).Read(t.Context(), "name", 0, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		_, err = io.ReadFull(r, make([]byte, 1<<20))
+		if took := time.Since(began); err == nil || took > Patience+lastWord || !strings.Contains(err.Error(), "dripping://bucket: name: the store gave 299 bytes of 1048576 in 5m0s") && !strings.Contains(err.Error(), "300 bytes of") {
+			t.Errorf("%v after %v", err, took)
+		}
+	})
+}
+
 // Who gives a call up hears what was not done, and why if anybody said so.
 func TestWhatIsInterruptedIsNamed(t *testing.T) {
 	why := errors.New("interrupted twice")
