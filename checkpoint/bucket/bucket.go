@@ -19,6 +19,7 @@ import (
 	"io"
 	"io/fs"
 	"math"
+	"mime"
 	"net/url"
 	"strings"
 
@@ -60,11 +61,19 @@ func open(ctx context.Context, u *url.URL, clean Cleaner) (checkpoint.Store, err
 			return clean(ctx, b, u.Host, folder+checkpoint.Prefix, mine)
 		}
 	}
-	return &store{b, folder, name(u), end}, nil
+	return &store{b, folder, name(u), from(u), end}, nil
 }
 
 // name is a URL without user and options, which may be secret.
 func name(u *url.URL) string { return u.Scheme + "://" + u.Host + u.Path }
+
+// from is the name with the host of the endpoint, if the URL says which.
+func from(u *url.URL) string {
+	if e, err := url.Parse(u.Query().Get("endpoint")); err == nil && e.Host != "" {
+		return fmt.Sprintf("%s (%s)", name(u), e.Host)
+	}
+	return name(u)
+}
 
 // hide returns an error without the secret parts of a URL.
 func hide(err error, u *url.URL) error {
@@ -82,6 +91,7 @@ type store struct {
 	b      *blob.Bucket
 	folder string
 	name   string
+	from   string                             // the name, and the host that is asked, if the URL has it
 	clean  func(context.Context) (int, error) // may be nil
 }
 
@@ -102,11 +112,10 @@ const uploadBytes = 16 << 20
 // Create implements [checkpoint.Store].
 func (s *store) Create(ctx context.Context, name string, write func(w io.Writer) error) error {
 	// Not all stores know the condition: who looks first is told apart at least.
-	if ok, err := s.b.Exists(ctx, s.folder+name); err != nil || ok {
-		if err == nil {
-			err = fmt.Errorf("%s: %w", name, fs.ErrExist)
-		}
-		return s.wrap(err)
+	if _, err := s.Size(ctx, name); err == nil {
+		return fmt.Errorf("%s: %w", name, fs.ErrExist)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	mine, whole := sha256.New(), false
 	err := s.write(ctx, name, &blob.WriterOptions{IfNotExist: true, BufferSize: uploadBytes, ContentType: contentType}, func(w io.Writer) error {
@@ -180,7 +189,21 @@ func (s *store) Read(ctx context.Context, name string, off, n int64) (io.ReadClo
 	if err != nil {
 		return nil, s.wrap(err)
 	}
+	if err := s.page(name, r.ContentType()); err != nil {
+		_ = r.Close()
+		return nil, err
+	}
 	return r, nil
+}
+
+var errPage = errors.New("is a page")
+
+// page returns an error if a store answers for an object with a page for people: another one has answered in its place.
+func (s *store) page(name, contentType string) error {
+	if kind, _, _ := mime.ParseMediaType(contentType); kind != "text/html" {
+		return nil
+	}
+	return fmt.Errorf("what came for %s from %s %w (%s), and no object of a checkpoint: see whether a proxy, or a page to log in, answers in place of the store", name, s.from, errPage, contentType)
 }
 
 // Size implements [checkpoint.Store].
@@ -189,7 +212,7 @@ func (s *store) Size(ctx context.Context, name string) (int64, error) {
 	if err != nil {
 		return 0, s.wrap(err)
 	}
-	return a.Size, nil
+	return a.Size, s.page(name, a.ContentType)
 }
 
 // List implements [checkpoint.Store].
@@ -198,6 +221,11 @@ func (s *store) List(ctx context.Context, prefix string) (all []checkpoint.Objec
 	for {
 		o, err := list.Next(ctx)
 		if err == io.EOF {
+			if len(all) == 0 { // a client may take a page for a list with no object
+				if _, err := s.Size(ctx, prefix); errors.Is(err, errPage) {
+					return nil, err
+				}
+			}
 			return all, nil
 		}
 		if err != nil {

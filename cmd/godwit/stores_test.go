@@ -325,6 +325,42 @@ func TestALostAnswerIsNotTakenForAnotherRun(t *testing.T) {
 	}
 }
 
+// What answers in place of a store, such as a page to log in, is named, and not taken for an object.
+func TestAPageInPlaceOfAnObjectIsNamed(t *testing.T) {
+	var instead atomic.Bool
+	place := s3Server(t, func(w http.ResponseWriter, r *http.Request) bool {
+		if instead.Load() {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			_, _ = io.WriteString(w, "<html><body>Log in</body></html>")
+		}
+		return instead.Load()
+	})
+	s, err := checkpoint.OpenStore(t.Context(), place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store(t.Context(), s, 1, 10); err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := url.Parse(u.Query().Get("endpoint"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	instead.Store(true)
+	_, written := store(t.Context(), s, 2, 10)
+	_, verified := checkpoint.Open(t.Context(), s, 1)
+	_, listed := s.List(t.Context(), "")
+	for what, err := range map[string]error{"writing": written, "reading": verified, "listing": listed} {
+		if err == nil || errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), "s3://models/runs/kge ("+at.Host+") is a page (text/html") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
 func TestASecondRunAtABucketIsRefused(t *testing.T) {
 	s, err := checkpoint.OpenStore(t.Context(), s3Server(t, nil))
 	if err != nil {
