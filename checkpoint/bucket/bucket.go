@@ -185,16 +185,66 @@ func (s *store) Read(ctx context.Context, name string, off, n int64) (io.ReadClo
 	if off >= size || n == 0 { // stores refuse such a range
 		return io.NopCloser(strings.NewReader("")), nil
 	}
-	r, err := s.b.NewRangeReader(ctx, s.folder+name, off, min(n, size-off), nil)
-	if err != nil {
-		return nil, s.wrap(err)
-	}
-	if err := s.page(name, r.ContentType()); err != nil {
-		_ = r.Close()
+	r := &reader{ctx: ctx, store: s, name: name, at: off, end: off + min(n, size-off), good: off}
+	if err := r.open(); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
+
+// Clients of stores try a request again, but not once its answer has begun: the rest of an object is then asked for anew, up to so often in a
+// row with less than a megabyte in between, as a request is tried.
+const (
+	readAgain = 2
+	readGood  = 1 << 20
+)
+
+// A reader reads a range of an object.
+type reader struct {
+	ctx     context.Context
+	store   *store
+	name    string
+	at, end int64
+	good    int64 // where failed was last 0
+	failed  int   // times in a row
+	body    *blob.Reader
+}
+
+// open asks for what is still to be read.
+func (r *reader) open() error {
+	body, err := r.store.b.NewRangeReader(r.ctx, r.store.folder+r.name, r.at, r.end-r.at, nil)
+	if err != nil {
+		return r.store.wrap(err)
+	}
+	if err := r.store.page(r.name, body.ContentType()); err != nil {
+		_ = body.Close()
+		return err
+	}
+	r.body = body
+	return nil
+}
+
+func (r *reader) Read(b []byte) (int, error) {
+	for {
+		n, err := r.body.Read(b)
+		if r.at += int64(n); r.at-r.good >= readGood {
+			r.good, r.failed = r.at, 0
+		}
+		if err == nil || err == io.EOF || r.ctx.Err() != nil || r.failed == readAgain {
+			return n, err
+		}
+		r.failed++
+		_ = r.body.Close()
+		if oerr := r.open(); oerr != nil {
+			return n, fmt.Errorf("%w; and then, asked for the rest: %w", err, oerr)
+		}
+		if n > 0 {
+			return n, nil
+		}
+	}
+}
+
+func (r *reader) Close() error { return r.body.Close() }
 
 var errPage = errors.New("is a page")
 

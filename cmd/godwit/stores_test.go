@@ -361,6 +361,63 @@ func TestAPageInPlaceOfAnObjectIsNamed(t *testing.T) {
 	}
 }
 
+// Connections that break while an object is read are made again, some times.
+func TestAReadThatBreaksGoesOn(t *testing.T) {
+	var breaks atomic.Int64
+	place := s3Server(t, nil)
+	u, err := url.Parse(place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := u.Query()
+	to, err := url.Parse(options.Get("endpoint"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s3 := httputil.NewSingleHostReverseProxy(to)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, ".rows") || breaks.Add(-1) < 0 {
+			s3.ServeHTTP(w, r)
+			return
+		}
+		whole := httptest.NewRecorder()
+		s3.ServeHTTP(whole, r)
+		for name, values := range whole.Header() {
+			w.Header()[name] = values
+		}
+		w.Header().Set("Content-Length", fmt.Sprint(whole.Body.Len()))
+		w.WriteHeader(whole.Code)
+		_, _ = w.Write(whole.Body.Bytes()[:whole.Body.Len()/2])
+		_ = http.NewResponseController(w).Flush() // the client has a part of it when the connection breaks
+		panic(http.ErrAbortHandler)
+	}))
+	defer server.Close()
+	options.Set("endpoint", server.URL)
+	u.RawQuery = options.Encode()
+	s, err := checkpoint.OpenStore(t.Context(), u.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := store(t.Context(), s, 1, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int64{1, 2, 100} {
+		c, err := checkpoint.Open(t.Context(), s, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		breaks.Store(n)
+		got, err := c.Verify(t.Context())
+		if n < 100 && (err != nil || got.Digest != want) || n == 100 && err == nil {
+			t.Errorf("with %d breaks: %v", n, err)
+		}
+		if left := breaks.Load(); n < 100 && left >= 0 {
+			t.Errorf("%d of %d breaks are left: the test is vacuous", left, n)
+		}
+	}
+}
+
 func TestASecondRunAtABucketIsRefused(t *testing.T) {
 	s, err := checkpoint.OpenStore(t.Context(), s3Server(t, nil))
 	if err != nil {
