@@ -12,6 +12,7 @@ package bucket
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -265,14 +266,28 @@ func (s *store) Size(ctx context.Context, name string) (int64, error) {
 	return a.Size, s.page(name, a.ContentType)
 }
 
+// vainPages is how many pages of a list may have nothing new, one after the other: stores may leave out what they do not show. They need not list by name.
+const vainPages = 100
+
 // List implements [checkpoint.Store].
 func (s *store) List(ctx context.Context, prefix string) (all []checkpoint.Object, err error) {
-	list := s.b.List(&blob.ListOptions{Prefix: s.folder + prefix})
+	defer func() {
+		if p := recover(); p != nil { // the driver takes each object to have all that the protocol says
+			err = fmt.Errorf("the list of %s lacks what one of a store has: %v", s.from, p)
+		}
+	}()
+	pages, seen := 0, map[string]bool{}
+	list := s.b.List(&blob.ListOptions{Prefix: s.folder + prefix, BeforeList: func(func(any) bool) error {
+		if pages++; pages > vainPages {
+			return fmt.Errorf("the list of %s has had nothing new for %d pages, and says that there is more: it may have no end", s.from, vainPages)
+		}
+		return nil
+	}})
 	for {
 		o, err := list.Next(ctx)
 		if err == io.EOF {
 			if len(all) == 0 { // a client may take a page for a list with no object
-				if _, err := s.Size(ctx, prefix); errors.Is(err, errPage) {
+				if _, err := s.Size(ctx, cmp.Or(prefix, checkpoint.Prefix)); errors.Is(err, errPage) {
 					return nil, err
 				}
 			}
@@ -281,6 +296,10 @@ func (s *store) List(ctx context.Context, prefix string) (all []checkpoint.Objec
 		if err != nil {
 			return nil, s.wrap(err)
 		}
+		if seen[o.Key] {
+			continue
+		}
+		pages, seen[o.Key] = 0, true
 		if name := strings.TrimPrefix(o.Key, s.folder); !o.IsDir && !strings.Contains(name, "/") {
 			all = append(all, checkpoint.Object{Name: name, Bytes: o.Size})
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"reflect"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"gocloud.dev/blob"
@@ -44,6 +45,9 @@ func abortUploads(ctx context.Context, b *blob.Bucket, name, prefix string, mine
 		}
 		if page.IsTruncated == nil || !*page.IsTruncated {
 			return n, nil
+		}
+		if reflect.DeepEqual(page.NextKeyMarker, in.KeyMarker) && reflect.DeepEqual(page.NextUploadIdMarker, in.UploadIdMarker) {
+			return n, errors.New("the list of uploads says that there is more, and gives the same again: it may have no end")
 		}
 		in.KeyMarker, in.UploadIdMarker = page.NextKeyMarker, page.NextUploadIdMarker
 	}

@@ -418,6 +418,45 @@ func TestAReadThatBreaksGoesOn(t *testing.T) {
 	}
 }
 
+// A list that never ends is given up, whether it repeats itself or has nothing.
+func TestAListWithoutAnEndIsGivenUp(t *testing.T) {
+	for what, object := range map[string]string{
+		"the same again": "<Contents><Key>runs/kge/checkpoint-0000000001.jsonl</Key><Size>1</Size><LastModified>2026-01-02T03:04:05Z</LastModified></Contents>",
+		"empty pages":    "",
+		"no time":        "<Contents><Key>runs/kge/checkpoint-0000000001.jsonl</Key><Size>1</Size></Contents>",
+	} {
+		place := s3Server(t, func(w http.ResponseWriter, r *http.Request) bool {
+			w.Header().Set("Content-Type", "application/xml")
+			fmt.Fprintf(w, `<?xml version="1.0" encoding="UTF-8"?><ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>x</NextContinuationToken>%s</ListBucketResult>`, object)
+			return true
+		})
+		s, err := checkpoint.OpenStore(t.Context(), place)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.List(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "the list of s3://models/runs/kge") || (object != "" && !strings.Contains(object, "Modified")) == strings.Contains(err.Error(), "may have no end") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func TestAListOfUploadsWithoutAnEndIsGivenUp(t *testing.T) {
+	place := s3Server(t, func(w http.ResponseWriter, r *http.Request) bool {
+		w.Header().Set("Content-Type", "application/xml")
+		fmt.Fprint(w, `<?xml version="1.0" encoding="UTF-8"?><ListMultipartUploadsResult><IsTruncated>true</IsTruncated><NextKeyMarker>x</NextKeyMarker></ListMultipartUploadsResult>`)
+		return true
+	})
+	s, err := checkpoint.OpenStore(t.Context(), place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if _, err := s.Clean(ctx); err == nil || !strings.Contains(err.Error(), "may have no end") {
+		t.Error(err)
+	}
+}
+
 func TestASecondRunAtABucketIsRefused(t *testing.T) {
 	s, err := checkpoint.OpenStore(t.Context(), s3Server(t, nil))
 	if err != nil {
