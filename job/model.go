@@ -58,7 +58,7 @@ func hasCheckpoints(ctx context.Context, dir string) bool {
 func openCheckpoint(ctx context.Context, place string) (*Model, error) {
 	temp, err := os.MkdirTemp("", "godwit-model-")
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("job: a folder for the model of the checkpoint %s: %w: set TMPDIR to one that can be written to", place, err)
 	}
 	m := &Model{temp: temp}
 	dir := filepath.Join(temp, "model")

@@ -103,3 +103,26 @@ func TestALostNodeOfAnotherMachineLeavesACommandToGoOn(t *testing.T) {
 		t.Errorf("the command to go on is not there:\n%s", errs)
 	}
 }
+
+// Where there is no folder for temporary files, the error says what it is for, and what to set.
+func TestAFolderForTemporaryFilesThatIsNoneIsNamed(t *testing.T) {
+	models := filepath.Join(t.TempDir(), "models")
+	tiny := []string{"train", "kge", "--entities", "150", "--triples", "2500", "--epochs", "1", "--workers", "1"}
+	if code, _, stderr := run(t, append(tiny, "--checkpoint", models)...); code != 0 {
+		t.Fatal(stderr)
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", filepath.Join(file, "below"))
+	for says, args := range map[string][]string{
+		"the model of the checkpoint " + models: {"evaluate", models},
+		"embedded etcd: a folder for its data":  append(tiny, "--nodes", "2"),
+		"--dashboard: a folder for what it":     append(tiny, "--dashboard", "127.0.0.1:0"),
+	} {
+		if code, _, stderr := run(t, args...); code != cli.Failure || !strings.Contains(stderr, says) || !strings.Contains(stderr, "not a directory: set TMPDIR to one that can be written to") {
+			t.Errorf("%q: exit code %d, %s", args, code, stderr)
+		}
+	}
+}

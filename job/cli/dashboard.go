@@ -48,7 +48,7 @@ func (w *watching) show(files *tcp.TLSFiles, tell func(asked, text string)) (end
 	remove := func() error { return nil }
 	if w.trace == "" {
 		if w.trace, err = os.MkdirTemp("", "godwit-dashboard-"); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("--dashboard: a folder for what it shows: %w: set TMPDIR to one that can be written to, or give --trace", err)
 		}
 		dir := w.trace
 		remove = func() error { return os.RemoveAll(dir) }

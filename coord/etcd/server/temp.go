@@ -34,7 +34,7 @@ func newTemporary() (*temporary, error) {
 	sweep(os.TempDir())
 	dir, err := os.MkdirTemp("", tempPrefix)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("a folder for its data: %w: set TMPDIR to one that can be written to", err)
 	}
 	t := &temporary{dir: dir}
 	if t.lock, err = fileutil.LockFile(filepath.Join(dir, ownerFile), os.O_CREATE|os.O_RDWR, 0o600); err == nil {
