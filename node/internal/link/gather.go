@@ -9,9 +9,9 @@ import (
 
 // A batch is records to one peer that a sender has gathered, and what it knows of the queue since it looked last.
 type batch struct {
-	recs    []wire.Record
-	vals    []float32 // of these, one after the other
-	room    int       // bytes that the queue had room for, for copies
+	recs    []wire.Record // their values are in vals; they say how many
+	vals    []float32     // one after the other
+	room    int           // bytes that the queue had room for, for copies
 	crowded bool
 	looked  bool
 }
@@ -47,17 +47,12 @@ func (s *Sender) GatherEnd() {
 // gather is Send of a sender that gathers.
 func (s *Sender) gather(to godwit.NodeID, r *wire.Record) {
 	b := &s.batches[to]
-	if len(b.recs) == gathered || len(b.recs) > 0 && len(b.vals)+len(r.Vals) > gatheredFloats {
+	if len(b.recs) == gathered || len(b.vals)+len(r.Vals) > gatheredFloats {
 		s.hand(to, b)
 	}
-	n := len(b.vals)
 	b.vals = append(b.vals, r.Vals...)
-	b.recs = append(b.recs, *r)
-	x := &b.recs[len(b.recs)-1]
-	x.Vals = b.vals[n:]
-	if len(r.Holders) > 0 {
-		x.Holders = slices.Clone(r.Holders)
-	}
+	b.recs = append(b.recs, *r) // whose values are the caller's still
+	b.recs[len(b.recs)-1].Holders = slices.Clone(r.Holders)
 	b.room -= int(CostOf(len(r.Vals)))
 }
 
@@ -68,7 +63,7 @@ func (s *Sender) hand(to godwit.NodeID, b *batch) {
 	for i := range b.recs {
 		r := &b.recs[i]
 		n := len(r.Vals)
-		r.Vals = b.vals[at : at+n : at+n] // what was gathered behind it may have moved them
+		r.Vals = b.vals[at : at+n : at+n]
 		at += n
 		s.put(to, r)
 	}

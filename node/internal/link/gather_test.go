@@ -3,6 +3,7 @@ package link
 import (
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"sync"
 	"testing"
 
@@ -198,10 +199,47 @@ func TestASenderTakesOverWhatAnotherHasLeft(t *testing.T) {
 	}
 	b.Flush()
 	a.Flush()
+	b.Keep()
 	b.Send(3, &wire.Record{Kind: wire.Ack, Key: 3})
-	a.Join(&b)
+	if a.Join(&b); b.Kept() || b.keeps {
+		t.Error("a sender that another has joined keeps a queue")
+	}
 	a.Flush()
 	if flushed != [4]int{0, 1, 1, 1} {
 		t.Errorf("peers are flushed %v times", flushed)
+	}
+}
+
+// So many records and values are gathered, and no more; one that has more values by itself is.
+func TestWhatIsGatheredIsBounded(t *testing.T) {
+	values := func(n int) *wire.Record { return &wire.Record{Kind: wire.Refresh, Vals: make([]float32, n)} }
+	for what, x := range map[string]struct {
+		fits []*wire.Record
+		more *wire.Record
+	}{
+		"records":     {slices.Repeat([]*wire.Record{ack(1)}, gathered), ack(1)},
+		"values":      {[]*wire.Record{values(1), values(gatheredFloats - 1)}, values(1)},
+		"many values": {[]*wire.Record{values(2 * gatheredFloats)}, ack(1)},
+	} {
+		ls := imagined(2)
+		o, s := ls.To(1), ls.Sender()
+		s.Gather()
+		for _, r := range x.fits {
+			if s.Send(1, r); o.enc.Records() > 0 {
+				t.Fatalf("%s: what fits is not gathered", what)
+			}
+		}
+		if s.Send(1, x.more); o.enc.Records() != len(x.fits) {
+			t.Errorf("%s: %d records are in the queue, want all before the last one", what, o.enc.Records())
+		}
+		if n := len(x.fits); n < maxKept && s.left != maxKept-n {
+			t.Errorf("%s: the queue was locked more than once for %d records", what, n)
+		}
+		if s.GatherEnd(); o.enc.Records() != len(x.fits)+1 {
+			t.Errorf("%s: %d records are in the queue at the end, want all", what, o.enc.Records())
+		}
+		if s.Send(1, ack(1)); o.enc.Records() != len(x.fits)+2 || s.Kept() {
+			t.Errorf("%s: a sender that gathers no more does, or keeps the queue: %v", what, s.Kept())
+		}
 	}
 }

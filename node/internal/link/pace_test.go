@@ -40,10 +40,11 @@ type told struct {
 	rate   uint64
 	unsent int
 	asked  int
+	looked int
 }
 
 func (c *told) Pace() (uint64, int) { c.asked++; return c.rate, c.unsent }
-func (c *told) Unsent() int         { return c.unsent }
+func (c *told) Unsent() int         { c.looked++; return c.unsent }
 
 // Refreshes and deltas are put in as long as the network takes what is queued, here and in the system, soon.
 func TestCopiesWaitWhereTheNetworkIsBusy(t *testing.T) {
@@ -85,6 +86,13 @@ func TestWhatTheSystemHasNotSentIsAskedForAgain(t *testing.T) {
 	if s.ForgetFull(); !s.Room(1) || s.Full(1) {
 		t.Error("copies do not go in after the system has sent all")
 	}
+	for _, c.unsent = range []int{1, 0} {
+		c.looked = 0
+		o.measure(measured)
+		if s.ForgetFull(); c.looked != c.unsent {
+			t.Errorf("a system that had %d bytes left is asked again %d times", c.unsent, c.looked)
+		}
+	}
 }
 
 func TestAConnectionIsAskedForItsPaceNowAndThen(t *testing.T) {
@@ -102,6 +110,13 @@ func TestAConnectionIsAskedForItsPaceNowAndThen(t *testing.T) {
 		}
 	}
 	(&Link{}).measure(measured) // a connection that does not know
+	c := &told{rate: 1}
+	l := &Link{pacer: c}
+	for i, bytes := range []int{measured - 1, 1, measured - 1, 1} {
+		if l.measure(bytes); c.asked != (i+1)/2 || c.asked > 0 && l.pace.each != 1e9 {
+			t.Errorf("step %d: asked %d times, want %d; a byte takes %v ns", i, c.asked, (i+1)/2, l.pace.each)
+		}
+	}
 }
 
 // A timed world has the time that a test gives it.
@@ -197,5 +212,55 @@ func TestAWayIsCrowdedForSomeTimeAfterMoreWasQueuedThanItTakes(t *testing.T) {
 	}
 	if w.now += int64(time.Millisecond); crowded(1) {
 		t.Error("a way stays crowded for longer than 10 ms")
+	}
+}
+
+// What takes exactly so long neither strains nor crowds a way.
+func TestAWayIsStrainedAndCrowdedByMoreThanItTakesInTime(t *testing.T) {
+	s := imagined(2).Sender()
+	o := s.ls.To(1)
+	o.pace.each, o.queued = 8, 125_000
+	if s.Strained(1) || !s.StrainedBy(1) {
+		t.Error("a way is strained by what takes a millisecond")
+	}
+	p := pace{each: 8}
+	if p.strained(125_000) || !p.strained(125_001) {
+		t.Error("a way is strained by a millisecond")
+	}
+	if p.crowded(6250, 5) || !p.crowded(6251, 5) || !p.crowded(0, 4+calm) || p.crowded(0, 5+calm) {
+		t.Error("a way is crowded by 50 µs, or for another time than 10 ms")
+	}
+}
+
+// A measure is of a time in which something waited all along, and of 32 KiB at the least.
+func TestAMeasureIsOfATimeInWhichSomethingWaited(t *testing.T) {
+	var w stopwatch
+	var p pace
+	take := func(more bool, now int64, bytes int) {
+		w.taken(more, now, &p)
+		w.bytes += bytes
+	}
+	take(true, 1000, measured-1)
+	take(true, 2000, 1)
+	if p.n != 0 {
+		t.Errorf("a measure of %d bytes counts", measured-1)
+	}
+	if take(true, 1000+2*measured, measured); p.n != 1 || p.each != 2 {
+		t.Errorf("%d measures, and a byte takes %v ns, want 2", p.n, p.each)
+	}
+	if take(false, 1000+6*measured, 0); p.n != 2 || p.last[1] != 4 {
+		t.Errorf("the next measure does not begin with the one before: a byte takes %v ns, want 4", p.last[1])
+	}
+	take(false, 1000+7*measured, 0)
+	take(true, 1000+8*measured, measured)
+	if take(false, 1000+9*measured, 0); p.n != 3 || p.last[2] != 1 {
+		t.Errorf("the time in which nothing waited counts: a byte takes %v ns, want 1", p.last[2])
+	}
+}
+
+func TestANodeThatIsAloneIsNotStrained(t *testing.T) {
+	s := imagined(1).Sender()
+	if s.StrainedBy(1 << 40) {
+		t.Error("ways that are not there are strained")
 	}
 }

@@ -146,7 +146,7 @@ func (s *Sender) Room(to godwit.NodeID) bool {
 }
 
 func (s *Sender) room(to godwit.NodeID) bool {
-	if s.gathers && to != s.ls.Self {
+	if s.gathers {
 		b := s.seen(to)
 		if b.room <= 0 && len(b.recs) > 0 {
 			s.hand(to, b) // they take less than they counted
@@ -271,19 +271,17 @@ func (s *Sender) Post() { s.each((*Link).Post) }
 // Drain has everything sent that this sender put in, by the caller as far as the network takes it
 // without a wait; if complete, only frames that are, and it is quick where there are none.
 func (s *Sender) Drain(complete bool) {
-	if !complete {
-		s.each(func(l *Link) { l.Drain(false) })
+	switch {
+	case !complete:
 		s.filled = false
-		return
-	}
-	if !s.filled {
-		return
-	}
-	s.filled = false
-	s.LetGo()
-	for i, t := range s.touched {
-		if t {
-			s.ls.peers[i].Drain(true)
+		s.each(func(l *Link) { l.Drain(false) })
+	case s.filled:
+		s.filled = false
+		s.LetGo()
+		for i, t := range s.touched {
+			if t {
+				s.ls.peers[i].Drain(true)
+			}
 		}
 	}
 }
@@ -323,14 +321,13 @@ func (s *Sender) Join(o *Sender) {
 func (s *Sender) each(send func(*Link)) {
 	s.Release()
 	s.clock = 0
-	if !s.any {
-		return
-	}
-	s.any = false
-	for i := range s.touched {
-		if s.touched[i] {
-			s.touched[i] = false
-			send(s.ls.peers[i])
+	if s.any {
+		s.any = false
+		for i := range s.touched {
+			if s.touched[i] {
+				s.touched[i] = false
+				send(s.ls.peers[i])
+			}
 		}
 	}
 }
