@@ -17,6 +17,7 @@ type Encoder struct {
 	buf     []byte // header and values
 	runs    []byte // what comes behind
 	records int
+	shrunk  int // bytes that the ends of runs took off
 
 	op     uint64 // of the run before
 	origin godwit.NodeID
@@ -87,7 +88,7 @@ func (e *Encoder) Reset(buf []byte, view godwit.View) {
 	e.buf = slices.Grow(buf[:0], DataLen)[:DataLen]
 	putHeader(e.buf, typeData, view)
 	clear(e.buf[HeaderLen:])
-	e.runs, e.records = e.runs[:0], 0
+	e.runs, e.records, e.shrunk = e.runs[:0], 0, 0
 	e.op, e.origin, e.run = 0, 0, run{}
 }
 
@@ -297,6 +298,7 @@ func (e *Encoder) end() {
 	if x.count == 0 {
 		return
 	}
+	whole := len(e.runs)
 	head := e.runs[x.at:]
 	binary.LittleEndian.PutUint16(head[2:], uint16(x.count))
 	if x.dense && x.count > 1 {
@@ -305,12 +307,17 @@ func (e *Encoder) end() {
 	} else if e.Lists != nil && x.count >= listRecords && x.fields.listed() {
 		e.Lists.shorten(e)
 	}
+	e.shrunk += whole - len(e.runs)
 	*x = run{}
 }
 
 // Len returns the bytes of the frame so far, its header included. The frame
 // may become a little longer, or shorter where keys follow each other.
 func (e *Encoder) Len() int { return len(e.buf) + len(e.runs) }
+
+// Grown is Len as if no run of keys had been shortened at its end: each record adds to it what it takes
+// by itself, whatever was before it.
+func (e *Encoder) Grown() int { return e.Len() + e.shrunk }
 
 // Records returns the number of records so far.
 func (e *Encoder) Records() int { return e.records }

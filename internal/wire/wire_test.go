@@ -670,3 +670,27 @@ func TestAHeaderSaysWhatAFrameIs(t *testing.T) {
 		}
 	}
 }
+
+// What a record adds to a frame does not depend on what the run before it comes to take when it ends.
+func TestARecordAddsWhatItTakes(t *testing.T) {
+	for _, keys := range []int{1, 1000} {
+		var e Encoder
+		for range 2 {
+			e.Reset(nil, 1)
+			if e.Grown() != DataLen || e.Len() != DataLen {
+				t.Errorf("an empty frame has grown to %d bytes, want %d", e.Grown(), DataLen)
+			}
+			for k := range keys {
+				e.Append(&Record{Kind: Pull, Key: godwit.Key(k), Op: 1, Index: uint32(k)})
+			}
+			before, grown := e.Len(), e.Grown()
+			e.Append(&Record{Kind: Done, Key: 1, Op: 1})
+			if took := e.Grown() - grown; took < 1 || took > 20 {
+				t.Errorf("behind %d keys that follow each other, a record takes %d bytes", keys, took)
+			}
+			if shorter := e.Len() < before; shorter != (keys > 20) {
+				t.Errorf("behind %d keys that follow each other, a record makes the frame shorter: %v", keys, shorter)
+			}
+		}
+	}
+}

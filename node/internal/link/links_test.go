@@ -122,6 +122,40 @@ func TestASimulatedPeerTakesAll(t *testing.T) {
 	}
 }
 
+// What has left is counted as it left, and before it was compressed.
+func TestWhatALinkSentIsCounted(t *testing.T) {
+	c := &line{features: wire.SupportsS2 | wire.SupportsLists, free: 100}
+	o := lined(c, host.Usual, filter.Compress{Method: filter.S2}).To(1)
+	c.took = func() {
+		if n := o.Counts().Frames; n != uint64(len(c.frames)+1) {
+			t.Errorf("%d frames count when frame %d leaves", n, len(c.frames)+1)
+		}
+	}
+	for range 4 {
+		for i := range 40 { // a list of keys, which travels as its hash the third time
+			o.put(&wire.Record{Kind: wire.Pull, Key: godwit.Key(i * i * 1000), Op: 1, Index: uint32(i * i)})
+		}
+		o.put(ack(1)) // … as is known when another record comes
+		o.put(&wire.Record{Kind: wire.Delta, Vals: make([]float32, 1000)})
+		o.Flush()
+	}
+	o.Beat(wire.Heartbeat{Arrived: 1})
+	bytes := uint64(0)
+	for _, f := range c.frames {
+		bytes += uint64(len(f))
+	}
+	n := o.Counts()
+	if n.Frames != 5 || n.Bytes != bytes || n.Plain < 16_000 || n.Bytes > 8000 || n.Lists != 2 || n.Saved == 0 || n.Queued != 0 {
+		t.Errorf("the counts are %+v, want 5 frames of %d bytes, and 2 lists", n, bytes)
+	}
+	if acks := n.Kinds[wire.Ack]; n.Kinds[wire.Delta] < 16_000 || n.Kinds[wire.Pull] < 4*100 || n.Kinds[wire.Push] != 0 || acks < 4 || acks > 100 {
+		t.Errorf("by kind, the counts are %v", n.Kinds)
+	}
+	if got := o.Payload(); got != bytes-wire.HeartbeatLen {
+		t.Errorf("without the heartbeat %d bytes were sent, want %d", got, bytes-wire.HeartbeatLen)
+	}
+}
+
 // Who asks for a list gets it before all else, and it counts as an answer; of what cannot be answered the error says why.
 func TestAPeerThatLacksAListGetsIt(t *testing.T) {
 	o := imagined(2).To(1)

@@ -49,26 +49,27 @@ type sealed struct {
 
 // add appends a record. It reports whether that filled a frame, which the caller sees to.
 func (q *queue) add(r *wire.Record) (full bool) {
-	before := q.enc.Len()
+	before, grown := q.enc.Len(), q.enc.Grown()
 	q.enc.Append(r)
-	return q.added(r.Kind, before)
+	return q.added(r.Kind, before, grown)
 }
 
 // addGroup is add of a group.
 func (q *queue) addGroup(g *wire.Group) (full bool) {
-	before := q.enc.Len()
+	before, grown := q.enc.Len(), q.enc.Grown()
 	q.enc.AppendGroup(g)
-	return q.added(g.Head.Kind, before)
+	return q.added(g.Head.Kind, before, grown)
 }
 
-// added takes note of what was appended behind so many bytes.
-func (q *queue) added(kind wire.Kind, before int) (full bool) {
+// added takes note of what was appended behind so many bytes. That may have shortened what other records took.
+func (q *queue) added(kind wire.Kind, before, grown int) (full bool) {
 	after := q.enc.Len()
 	q.queued += after - before
-	q.kinds[kind] += uint64(after - before)
+	taken := q.enc.Grown() - grown
+	q.kinds[kind] += uint64(taken)
 	if answers(kind) {
-		q.owing += after - before
-		q.owed += after - before
+		q.owing += taken
+		q.owed += taken
 	}
 	if after < q.full {
 		return false

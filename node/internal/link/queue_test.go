@@ -118,6 +118,17 @@ func TestTheFrameBehindAFullOneHasRoom(t *testing.T) {
 	}
 }
 
+// An answer is owed as many bytes as it takes, whatever the records before it come to take less because it ends their run.
+func TestAnAnswerBehindAListIsOwed(t *testing.T) {
+	o := imagined(2).To(1)
+	for k := range godwit.Key(1000) {
+		o.put(&wire.Record{Kind: wire.Pull, Key: k, Op: 1, Index: uint32(k)})
+	}
+	if o.put(ack(1)); o.owed < 1 || o.owed > 50 || o.queued > 100 {
+		t.Errorf("%d bytes are owed of one short answer, of %d that are queued", o.owed, o.queued)
+	}
+}
+
 // Answers with keys that follow each other are owed as many bytes as their frame has, at the most.
 func TestAFrameOwesNoMoreThanItHas(t *testing.T) {
 	o := imagined(2).To(1)
