@@ -180,7 +180,7 @@ func (l *Link) Owes(limit int) bool {
 	return l.owed > limit
 }
 
-// Goodbye puts in the last frame, and has it sent. What is put in later is not.
+// Goodbye puts in the last frame, and has it sent. Records that are put in later are not, nor is anything once it was taken out.
 func (l *Link) Goodbye() {
 	l.mu.Lock()
 	l.last(wire.Goodbye(l.view))
@@ -193,7 +193,7 @@ func (l *Link) Goodbye() {
 func (l *Link) Beat(h wire.Heartbeat) {
 	l.mu.Lock()
 	if l.beat == nil {
-		l.queued += wire.HeartbeatLen - wire.DataLen
+		l.queued += wire.HeartbeatLen
 	}
 	l.beat = h.Frame()
 	l.mu.Unlock()
@@ -284,8 +284,12 @@ func (l *Link) Take(buf []byte) []byte {
 
 // left takes note that a frame is gone, and takes its buffer back.
 func (l *Link) left(frame []byte) {
-	l.queued -= l.w.size - wire.DataLen
-	if wire.IsData(frame) && wire.Compression(frame) == 0 { // else it is the packer's, or short
+	l.queued -= l.w.size
+	if !wire.IsData(frame) {
+		return
+	}
+	l.queued += wire.DataLen
+	if wire.Compression(frame) == 0 { // else it is the packer's
 		l.buffers.give(frame)
 	}
 }

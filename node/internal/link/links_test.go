@@ -98,6 +98,26 @@ func TestLinksAreToAllNodesButThisOne(t *testing.T) {
 	}
 }
 
+// The slowest peer is the one for which most is queued.
+func TestTheSlowestPeerIsFound(t *testing.T) {
+	ls := imagined(4)
+	if peer := ls.Slowest(); peer != godwit.NoNode {
+		t.Errorf("node %d is the slowest, though nothing is queued", peer)
+	}
+	ls.To(3).Push(make([]byte, 1))
+	if peer := ls.Slowest(); peer != 3 {
+		t.Errorf("node %d is the slowest, want 3", peer)
+	}
+	for peer, bytes := range []int{1: 100, 2: 200, 3: 199} {
+		if peer > 0 {
+			ls.To(godwit.NodeID(peer)).Push(make([]byte, bytes))
+		}
+	}
+	if peer := ls.Slowest(); peer != 2 {
+		t.Errorf("node %d is the slowest, want 2", peer)
+	}
+}
+
 // A peer is sent what its hello says that it takes.
 func TestAPeerIsSentWhatItTakes(t *testing.T) {
 	for _, takes := range []wire.Features{0, wire.SupportsCodings, wire.SupportsLists, wire.SupportsS2} {

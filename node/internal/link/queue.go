@@ -29,7 +29,7 @@ type queue struct {
 	buffers *buffers
 	full    int // bytes of a frame that waits for no more
 
-	queued  int  // bytes in sealed and enc, and in the frame being written
+	queued  int  // bytes in beat, sealed and enc, and in the frame being written; data frames without what an empty one has
 	owing   int  // … of answers, in enc
 	owed    int  // … in sealed and enc
 	writing bool // somebody writes, and will find what is put in meanwhile
@@ -172,7 +172,7 @@ func (q *queue) last(frame []byte) {
 // whole puts in a whole frame at a place among the sealed ones, with so many bytes of answers in it.
 func (q *queue) whole(at int, frame []byte, owed int) {
 	q.sealed = slices.Insert(q.sealed, at, sealed{frame, owed})
-	q.queued += len(frame) - wire.DataLen
+	q.queued += len(frame)
 	q.owed += owed
 }
 

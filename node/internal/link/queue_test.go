@@ -56,6 +56,52 @@ func TestALongFrameIsNotJoined(t *testing.T) {
 	}
 }
 
+// The newest heartbeat takes the place of one that has not left, and goes before all else.
+func TestOneHeartbeatWaitsAtTheMost(t *testing.T) {
+	flushed := 0
+	ls := New(host.New(host.Real()), 0, 2, 1, host.Usual, filter.Compress{}, host.NewBell())
+	ls.Imagine(1, func() { flushed++ })
+	o := ls.To(1)
+	if o.Push(wire.Ask{Number: 1}.Frame()); o.Owes(0) {
+		t.Error("a question is an answer")
+	}
+	before := o.Counts().Queued
+	for i := range uint64(2) {
+		if o.Beat(wire.Heartbeat{Arrived: 7 + i}); flushed != 1+int(i) || o.Counts().Queued != before+wire.HeartbeatLen {
+			t.Errorf("heartbeat %d: %d flushes, %d bytes are queued behind %d", i+1, flushed, o.Counts().Queued, before)
+		}
+	}
+	if h, err := wire.ParseHeartbeat(o.Take(nil)); err != nil || h.Arrived != 8 {
+		t.Errorf("first came %+v, %v; want the second heartbeat", h, err)
+	}
+	if f := o.Take(nil); !wire.IsAsk(f) || len(o.Take(nil)) > 0 || o.Counts().Queued != 0 || o.Counts().Frames != 2 {
+		t.Errorf("then came %q, and the counts are %+v; want the question only", f, o.Counts())
+	}
+	if n := uint64(len(wire.Ask{}.Frame())); o.Payload() != n {
+		t.Errorf("without heartbeats %d bytes were sent, want %d", o.Payload(), n)
+	}
+}
+
+// What is put in after the goodbye was taken stays, and counts no less than nothing.
+func TestNothingLeavesAfterTheGoodbye(t *testing.T) {
+	flushed := 0
+	ls := New(host.New(host.Real()), 0, 2, 1, host.Usual, filter.Compress{}, host.NewBell())
+	ls.Imagine(1, func() { flushed++ })
+	o := ls.To(1)
+	if o.Goodbye(); flushed != 1 || o.Counts().Queued != len(wire.Goodbye(1)) || o.Owes(0) {
+		t.Errorf("a goodbye is flushed %d times, %d bytes are queued, and it is an answer: %v", flushed, o.Counts().Queued, o.Owes(0))
+	}
+	if f := o.Take(nil); wire.CheckGoodbye(f) != nil || o.Counts().Queued != 0 {
+		t.Errorf("first came %q, and %d bytes are queued; want a goodbye", f, o.Counts().Queued)
+	}
+	o.put(ack(1))
+	o.Push(wire.Ask{}.Frame())
+	o.Beat(wire.Heartbeat{})
+	if f := o.Take(nil); len(f) > 0 {
+		t.Errorf("after the goodbye came %q", f)
+	}
+}
+
 // Spare memory of frames is used again, but not without bound.
 func TestSpareMemoryIsBounded(t *testing.T) {
 	var b buffers
