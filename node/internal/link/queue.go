@@ -108,7 +108,7 @@ func (q *queue) want(flush bool) { q.wanted = q.wanted || flush && q.enc.Records
 // whose requests it passes on.
 func answers(k wire.Kind) bool { return answerKinds>>k&1 != 0 }
 
-const answerKinds = 1<<wire.PullReply | 1<<wire.Done | 1<<wire.Refresh | 1<<wire.Transfer | 1<<wire.Refuse | 1<<wire.Ack | 1<<wire.Dropped | 1<<wire.InUse | 1<<wire.Scanned | 1<<wire.SyncAck | 1<<wire.BidReply
+const answerKinds uint64 = 1<<wire.PullReply | 1<<wire.Done | 1<<wire.Refresh | 1<<wire.Transfer | 1<<wire.Refuse | 1<<wire.Ack | 1<<wire.Dropped | 1<<wire.InUse | 1<<wire.Scanned | 1<<wire.SyncAck | 1<<wire.BidReply | 1<<wire.RoundDone
 
 // seal ends the frame that is being filled.
 func (q *queue) seal() {

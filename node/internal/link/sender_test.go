@@ -1,6 +1,7 @@
 package link
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/godwit-ps/godwit"
@@ -136,6 +137,22 @@ func TestAPeerThatAsksForTooMuchIsNoted(t *testing.T) {
 		ls.To(2).Answer(make([]byte, 1))
 		if s.Send(2, &wire.Record{Kind: wire.Delta}); s.Flooded != x.flooded {
 			t.Errorf("with %d bytes of answers node %d is flooded, want %d", x.bytes, s.Flooded, x.flooded)
+		}
+	}
+}
+
+// Answers that are records are owed until their frame is taken.
+func TestAnswersAreOwedUntilTheyLeave(t *testing.T) {
+	o := imagined(2).To(1)
+	asked := []wire.Kind{wire.PullReply, wire.Done, wire.Refresh, wire.Transfer, wire.Refuse, wire.Ack, wire.Dropped, wire.InUse, wire.Scanned, wire.SyncAck, wire.BidReply, wire.RoundDone}
+	for kind := wire.Kind(1); int(kind) < wire.Kinds; kind++ {
+		o.put(&wire.Record{Kind: kind, Key: 1, Op: 1, Seq: 1, Epoch: 1, Version: 1})
+		if o.Owes(0) != slices.Contains(asked, kind) {
+			t.Errorf("a record of kind %v is owed: %v", kind, o.Owes(0))
+		}
+		o.Flush()
+		if o.Take(nil); o.owed != 0 || o.owing != 0 || o.queued != 0 {
+			t.Fatalf("%d and %d bytes are owed, and %d queued, in an empty queue", o.owed, o.owing, o.queued)
 		}
 	}
 }
