@@ -243,3 +243,75 @@ func TestWhatIsGatheredIsBounded(t *testing.T) {
 		}
 	}
 }
+
+// Who gathers looks at a queue once, and again when it has put records in, and when it gathers anew. What it has gathered takes room, also from before it looked.
+func TestWhoGathersLooksAtAQueueNowAndThen(t *testing.T) {
+	limits := host.Usual
+	limits.Copies = 1000
+	ls := bounded(2, limits)
+	o, s := ls.To(1), ls.Sender()
+	o.pace.each = 50 // 1000 bytes take 50 µs
+	s.Gather()
+	if !s.Room(1) || s.Crowded(1) || s.Crowded(0) || s.Kept() {
+		t.Errorf("an empty queue has room: %v, is crowded: %v, is kept: %v", s.Room(1), s.Crowded(1), s.Kept())
+	}
+	o.Push(make([]byte, 2000))
+	if !s.Room(1) || s.Crowded(1) {
+		t.Error("it looks again though it has put nothing in")
+	}
+	s.GatherEnd()
+	s.Gather()
+	if s.Room(1) || !s.Crowded(1) {
+		t.Error("it does not look again when it gathers anew")
+	}
+	s.GatherEnd()
+	for o.Take(nil); len(o.Take(nil)) > 0; {
+	}
+	s.Gather()
+	s.Send(1, &wire.Record{Kind: wire.Refresh, Vals: make([]float32, 300)})
+	if s.Room(1) {
+		t.Error("what was gathered before it looked takes no room")
+	}
+	s.GatherEnd()
+}
+
+// What is gathered goes into the queue when it has filled the room by what it counts: there it takes less.
+func TestWhatIsGatheredCountsLessInTheQueue(t *testing.T) {
+	for what, x := range map[string]struct {
+		acks, room int // bytes of room for copies
+		looked     bool
+		queued     int // records, when it has looked for room
+		has        bool
+	}{
+		"none":                {0, 100, true, 0, true},
+		"none, and no room":   {0, 0, true, 0, false},
+		"one":                 {1, recordBytes + 1, true, 0, true},
+		"one that fills it":   {1, recordBytes, true, 1, true},
+		"two":                 {2, 2*recordBytes - 1, true, 2, true},
+		"before it looked":    {20, 1000, false, 20, true},
+		"little":              {20, 20*recordBytes + 1, false, 0, true},
+		"less than they take": {20, 1, true, 20, false},
+	} {
+		limits := host.Usual
+		limits.Copies = x.room + 1000
+		ls := bounded(2, limits)
+		o, s := ls.To(1), ls.Sender()
+		o.Push(make([]byte, 1000))
+		s.Gather()
+		if x.looked {
+			s.Room(1)
+		}
+		for i := range x.acks {
+			s.Send(1, ack(i))
+		}
+		if has := s.Room(1); has != x.has || o.enc.Records() != x.queued {
+			t.Errorf("%s: there is room: %v, with %d records in the queue; want %d", what, has, o.enc.Records(), x.queued)
+		}
+		if x.has {
+			continue
+		}
+		if o.Take(nil); s.Room(1) {
+			t.Errorf("%s: it looks again though it has put nothing in", what)
+		}
+	}
+}
