@@ -58,6 +58,7 @@ race: ## tests of the concurrent packages under the race detector
 .PHONY: preempt
 preempt: ## storms in which goroutines come between each other's steps, also atomic ones
 	$(GO) vet -tags preempt ./internal/preempt ./internal/protocol ./node/... ./sim
+	$(GO) test -timeout $(TIMEOUT) -tags preempt ./node/internal/link
 	$(GO) test -timeout $(TIMEOUT) -tags preempt ./sim -run 'Interrupted|WithoutVerifying|WithoutTheTick'
 
 # The packages whose arithmetic and bytes must be the same on all processors. An

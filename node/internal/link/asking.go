@@ -37,9 +37,8 @@ func (a *asking) count(of godwit.NodeID, cost int64) bool {
 	its, all := a.of[of].Add(cost), a.all.Add(cost)
 	preempt.Point()
 	if its > cost && its+all > a.most {
-		a.of[of].Add(-cost)
 		a.all.Add(-cost)
-		return false
+		return a.of[of].Add(-cost) == 0 && a.count(of, cost) // what it owed has come meanwhile, and told nobody
 	}
 	return true
 }
