@@ -9,6 +9,6 @@
 // a shard, and lets go of the queue before it waits for one ([Sender.LetGo]).
 //
 // It calls the connection, and one function that is above it: [Links.Answered], for replies
-// of this node to itself. It rings the bell of the rounds when rows can be asked for. It never
+// of this node to itself; in a simulation also Links.Strains and what [Links.Imagine] was given. It rings the bell of the rounds when rows can be asked for. It never
 // reads a connection, and knows neither shards nor operations.
 package link
