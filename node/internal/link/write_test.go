@@ -116,6 +116,11 @@ func TestTheWriterFinishesTheFrameThatWasBegun(t *testing.T) {
 				t.Errorf("frame %d is not compressed", i)
 			}
 		}
+		o.put(ack(1))
+		o.Post()
+		if err := o.writes(); err != nil || len(c.frames) != 3 || o.queued != 0 {
+			t.Errorf("%d frames left, and %d bytes are queued, want 3: a frame that was finished leaves once more, or %v", len(c.frames), o.queued, err)
+		}
 	})
 }
 
