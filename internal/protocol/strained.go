@@ -39,17 +39,29 @@ func (u *Update) Briefs(rough bool) bool { return u.Rounds() || rough && u.round
 // floats are left.
 func omitZeros(r *wire.Record) (left int) {
 	const enough = 2 // of so many floats, one at the least
-	zeros := 0
-	for _, x := range r.Vals {
-		if math.Float32bits(x) == 0 {
-			zeros++
-		}
+	n := len(r.Vals)
+	most := n - max(9, n/enough) // that may be left
+	x := r.Vals
+	for ; len(x) >= 8 && left <= most; x = x[8:] { // rows without zeros are most, and need not be read to their end
+		left += one(x[0]) + one(x[1]) + one(x[2]) + one(x[3]) + one(x[4]) + one(x[5]) + one(x[6]) + one(x[7])
 	}
-	if zeros > 8 && zeros >= len(r.Vals)/enough {
-		r.Coding = wire.Sparse
-		return len(r.Vals) - zeros
+	if left > most {
+		return n
 	}
-	return len(r.Vals)
+	for _, f := range x {
+		left += one(f)
+	}
+	if left > most {
+		return n
+	}
+	r.Coding = wire.Sparse
+	return left
+}
+
+// one returns 0 of a zero with a plus sign, which is left out, and 1 of all else.
+func one(x float32) int {
+	b := math.Float32bits(x)
+	return int((b | -b) >> 31)
 }
 
 // shorten has the values of a copy take fewer bytes, if they can without being rounded.

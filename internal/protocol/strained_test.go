@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -482,6 +483,44 @@ func TestRoundedUpdatesArriveWhole(t *testing.T) {
 			if math.Abs(float64(got[j])-squares[j]) > 1e-4*max(1, math.Abs(squares[j])) {
 				t.Errorf("%s: the owner has %v, want %v", rule.Name(), got, squares)
 			}
+		}
+	}
+}
+
+func TestZerosAreLeftOutIfHalfOfAVectorIsZero(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	negative := float32(math.Copysign(0, -1))
+	for n := range 70 {
+		for zeros := range n + 1 {
+			vals := make([]float32, n)
+			for i := zeros; i < n; i++ {
+				vals[i] = []float32{1, -1, negative, math.SmallestNonzeroFloat32, float32(math.NaN())}[rng.IntN(5)]
+			}
+			rng.Shuffle(n, func(i, j int) { vals[i], vals[j] = vals[j], vals[i] })
+			r := wire.Record{Vals: vals}
+			left, want, coding := omitZeros(&r), n, wire.Raw
+			if zeros > 8 && zeros >= n/2 {
+				want, coding = n-zeros, wire.Sparse
+			}
+			if left != want || r.Coding != coding {
+				t.Errorf("of %d floats, %d of them zero, %d are left by coding %v; want %d, %v", n, zeros, left, r.Coding, want, coding)
+			}
+		}
+	}
+}
+
+func BenchmarkOmitZeros(b *testing.B) {
+	for _, n := range []int{8, 32, 100, 500} {
+		for name, every := range map[string]int{"dense": 1, "sparse": 4} {
+			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
+				r := wire.Record{Vals: make([]float32, n)}
+				for i := 0; i < n; i += every {
+					r.Vals[i] = 1
+				}
+				for b.Loop() {
+					omitZeros(&r)
+				}
+			})
 		}
 	}
 }
