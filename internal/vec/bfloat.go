@@ -9,8 +9,8 @@ func RoundBF16(dst, x []float32) {
 	same("RoundBF16", len(dst), len(x))
 	for i, v := range x {
 		u := math.Float32bits(v)
-		r := (u + 0x7fff + u>>16&1) &^ 0xffff
-		if u&infinite == infinite || r&infinite == infinite {
+		r := nearest16(u)
+		if u<<1 >= stays<<1 {
 			r = u
 		}
 		dst[i] = math.Float32frombits(r)
@@ -21,14 +21,16 @@ func RoundBF16(dst, x []float32) {
 func SplitBF16(x, rest []float32) {
 	same("SplitBF16", len(x), len(rest))
 	for i, v := range x {
-		u := math.Float32bits(v)
-		r := (u + 0x7fff + u>>16&1) &^ 0xffff
-		if u&infinite == infinite || r&infinite == infinite {
-			continue
+		if u := math.Float32bits(v); u<<1 < stays<<1 {
+			r := math.Float32frombits(nearest16(u))
+			x[i] = r
+			rest[i] += v - r
 		}
-		x[i] = math.Float32frombits(r)
-		rest[i] += v - x[i]
 	}
 }
 
-const infinite = 0xff << 23 // the exponent of what is not finite
+// nearest16 returns the bits of the nearest value of bfloat16.
+func nearest16(u uint32) uint32 { return (u + 0x7fff + u>>16&1) &^ 0xffff }
+
+// stays is the first float, in bits, that is as near to infinity as to a value of bfloat16. All behind it, without the sign, stay as they are.
+const stays uint32 = 0x7f7f8000

@@ -42,3 +42,23 @@ func TestRoundingIsToTheNearestValueOfTwoBytes(t *testing.T) {
 		}
 	}
 }
+
+func BenchmarkRoundBF16(b *testing.B) {
+	x, rest := make([]float32, 128), make([]float32, 128)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range x {
+		x[i] = rng.Float32()
+	}
+	dst := make([]float32, len(x))
+	b.Run("round", func(b *testing.B) {
+		for b.Loop() {
+			RoundBF16(dst, x)
+		}
+	})
+	b.Run("split", func(b *testing.B) {
+		for b.Loop() {
+			copy(dst, x)
+			SplitBF16(dst, rest)
+		}
+	})
+}

@@ -106,6 +106,11 @@ func putDense(b []byte, vals []float32, c Coding, step float32) bool {
 		putFloats(b, vals)
 	case BF16:
 		low := uint32(0)
+		for ; len(vals) >= 4 && len(b) >= 8; vals, b = vals[4:], b[8:] {
+			u, v, x, y := math.Float32bits(vals[0]), math.Float32bits(vals[1]), math.Float32bits(vals[2]), math.Float32bits(vals[3])
+			low |= u | v | x | y
+			binary.LittleEndian.PutUint64(b, uint64(u>>16|v&^0xffff)|uint64(x>>16|y&^0xffff)<<32)
+		}
 		for len(vals) > 0 && len(b) >= 2 {
 			u := math.Float32bits(vals[0])
 			low |= u
@@ -217,6 +222,11 @@ func readDense(dst []float32, b []byte, c Coding, step float32) {
 			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
 		}
 	case BF16:
+		for ; len(dst) >= 4 && len(b) >= 8; dst, b = dst[4:], b[8:] {
+			w := binary.LittleEndian.Uint64(b)
+			dst[0], dst[1] = math.Float32frombits(uint32(w)<<16), math.Float32frombits(uint32(w)&^0xffff)
+			dst[2], dst[3] = math.Float32frombits(uint32(w>>32)<<16), math.Float32frombits(uint32(w>>32)&^0xffff)
+		}
 		for len(dst) > 0 && len(b) >= 2 {
 			dst[0] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(b)) << 16)
 			dst, b = dst[1:], b[2:]
