@@ -6,7 +6,9 @@ import (
 	"crypto/tls"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"io"
+	"io/fs"
 	"math"
 	"net"
 	"net/http"
@@ -837,5 +839,37 @@ func TestCurvesOfManyEpochsHaveFewPoints(t *testing.T) {
 				t.Fatalf("%d epochs: a loss %d epochs after the one before", n, step)
 			}
 		}
+	}
+}
+
+// Whether a run goes on is known by what changes, not by the clock of the machine that writes.
+func TestARunUnderAnotherClockGoesOnWhileItsFilesChange(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a")
+	sample(t, dir, "a", 1000)
+	written := func(ago time.Duration) {
+		if err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+			return errors.Join(err, os.Chtimes(path, time.Now().Add(-ago), time.Now().Add(-ago)))
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open := func(live bool) *run {
+		rec, err := record.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &run{folder: folder{path: dir}, live: live, rec: rec}
+	}
+	written(time.Minute)
+	r := open(false)
+	if r.growing() || !open(true).growing() {
+		t.Error("a run goes on whose files stay as they are, or one is over that the server knows to be under way")
+	}
+	if written(30 * time.Second); !r.growing() {
+		t.Error("a run is over that has just written by a clock that is slow")
+	}
+	r.rec.Events = append(r.rec.Events, record.Event{End: &record.End{}})
+	if r.growing() {
+		t.Error("a run goes on after its end")
 	}
 }

@@ -409,10 +409,10 @@ func (r *run) growing() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case r.rec != nil && r.rec.End() != nil:
-		return false
-	case r.live:
+	case r.live && (r.rec == nil || r.rec.End() == nil):
 		return true
+	case r.rec != nil:
+		return r.rec.Live()
 	}
 	return recent(r.path)
 }
