@@ -27,7 +27,9 @@ func (l *Leader) traced() string {
 
 // temporary makes a folder for the record of a node that is written only to be sent to the leader.
 func (r *recorder) temporary() (err error) {
-	r.temp, err = os.MkdirTemp("", "godwit-record-")
+	if r.temp, err = os.MkdirTemp("", "godwit-record-"); err != nil {
+		err = fmt.Errorf("a folder for what it does: %w: set TMPDIR to one that can be written to", err)
+	}
 	return err
 }
 

@@ -246,3 +246,15 @@ func TestNodesOfATrainingWithoutQuestionsAreShownAtTheLeader(t *testing.T) {
 		})
 	}
 }
+
+// A node that has nowhere to keep what it sends to the leader says what to set.
+func TestAFolderForARecordThatIsNoneIsNamed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", filepath.Join(file, "below"))
+	if err := new(recorder).temporary(); err == nil || !strings.Contains(err.Error(), "not a directory: set TMPDIR to one that can be written to") {
+		t.Error(err)
+	}
+}
