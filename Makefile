@@ -13,9 +13,6 @@ EMULATOR ?= $(shell command -v qemu-aarch64-static || command -v qemu-aarch64)
 CORES   := $(shell getconf _NPROCESSORS_ONLN)
 AT_ONCE ?= -vet=off -p $(shell expr $(CORES) + 1) -parallel $(shell expr $(CORES) \* 2)
 
-# Tests that take longest begin first: others end while these wait.
-LONGEST = ./node ./job
-
 # The race detector runs where there is something to race: in the packages
 # that use locks or atomics, themselves or in their tests. In the protocol and in a
 # simulation one goroutine runs at a time (several simulations do in storms), the
@@ -47,7 +44,7 @@ beside:
 
 meanwhile:
 	$(MAKE) lint
-	$(GO) test $(AT_ONCE) -timeout $(TIMEOUT) ./sim ./cmd/godwit $(LONGEST) ./...
+	$(GO) test $(AT_ONCE) -timeout $(TIMEOUT) ./...
 	$(MAKE) monitoring
 	$(MAKE) dashboard
 	$(MAKE) storm STORM=20s
@@ -55,7 +52,7 @@ meanwhile:
 
 .PHONY: race
 race: ## tests of the concurrent packages under the race detector
-	@pkgs=$$($(RACE)) && test -n "$$pkgs" && set -x && $(GO) test $(AT_ONCE) -timeout $(TIMEOUT) -race $(LONGEST) $$pkgs
+	@pkgs=$$($(RACE)) && test -n "$$pkgs" && set -x && $(GO) test $(AT_ONCE) -timeout $(TIMEOUT) -race $$pkgs
 	$(GO) test -timeout $(TIMEOUT) -race ./sim -run 'StormsKeepAllPromises$$' -seeds 200
 
 .PHONY: preempt

@@ -67,24 +67,25 @@ func (c *call) because(err error) error {
 	case c.outer.Err() == nil:
 		return context.Cause(c)
 	case errors.Is(err, c.Err()):
-		return interrupted{c.doing + " was interrupted", context.Cause(c)}
+		return interrupted{c.doing, context.Cause(c)}
 	}
 	return err
 }
 
 // An interrupted error says what the end of a context left undone, and why the context ended, if anybody said so.
 type interrupted struct {
-	what  string
+	doing string // call.doing
 	cause error
 }
 
 func (e interrupted) Unwrap() error { return e.cause }
 
 func (e interrupted) Error() string {
+	what := e.doing + " was interrupted"
 	if e.cause == context.Canceled {
-		return e.what
+		return what
 	}
-	return fmt.Sprintf("%s: %v", e.what, e.cause)
+	return fmt.Sprintf("%s: %v", what, e.cause)
 }
 
 // hear waits for what the store says. It reports false and why the call has ended if the store says nothing for a second after that.
@@ -103,7 +104,7 @@ func hear[T any](c *call, said <-chan T) (it T, heard bool, err error) {
 	}
 	if err = context.Cause(c); c.outer.Err() != nil {
 		if err == context.Canceled {
-			err = interrupted{c.doing + " was interrupted", err}
+			err = interrupted{c.doing, err}
 		}
 		err = fmt.Errorf("%s: the store does not answer: %w", c.of, err)
 	}

@@ -252,18 +252,9 @@ func TestAnErrorAboutAnObjectThatWasMadeIsNone(t *testing.T) {
 // object that is created and for which lose is true: the client gets an error of the status instead.
 func loseAnswers(t *testing.T, place string, status int, lose func(key string) bool) string {
 	t.Helper()
-	u, err := url.Parse(place)
-	if err != nil {
-		t.Fatal(err)
-	}
-	options := u.Query()
-	to, err := url.Parse(options.Get("endpoint"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var mu sync.Mutex
 	there := map[string]bool{}
-	s3 := httputil.NewSingleHostReverseProxy(to)
+	s3 := httputil.NewSingleHostReverseProxy(endpoint(t, place))
 	s3.ModifyResponse = func(r *http.Response) error { // as of a server that keeps no checksums
 		for name := range r.Header {
 			if strings.HasPrefix(name, "X-Amz-Checksum-") {
@@ -272,7 +263,7 @@ func loseAnswers(t *testing.T, place string, status int, lose func(key string) b
 		}
 		return nil
 	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return instead(t, place, func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		again := there[r.URL.Path]
 		there[r.URL.Path] = again || r.Method == http.MethodPut
@@ -287,8 +278,33 @@ func loseAnswers(t *testing.T, place string, status int, lose func(key string) b
 		default:
 			s3.ServeHTTP(w, r)
 		}
-	}))
+	})
+}
+
+// endpoint returns the address of the server of S3 at which a place is.
+func endpoint(t *testing.T, place string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := url.Parse(u.Query().Get("endpoint"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+// instead returns the place at a server of its own, which answers in place of that of S3 until the test is over.
+func instead(t *testing.T, place string, answer http.HandlerFunc) string {
+	t.Helper()
+	u, err := url.Parse(place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
+	options := u.Query()
 	options.Set("endpoint", server.URL)
 	u.RawQuery = options.Encode()
 	return u.String()
@@ -327,13 +343,13 @@ func TestALostAnswerIsNotTakenForAnotherRun(t *testing.T) {
 
 // What answers in place of a store, such as a page to log in, is named, and not taken for an object.
 func TestAPageInPlaceOfAnObjectIsNamed(t *testing.T) {
-	var instead atomic.Bool
+	var loggedOut atomic.Bool
 	place := s3Server(t, func(w http.ResponseWriter, r *http.Request) bool {
-		if instead.Load() {
+		if loggedOut.Load() {
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
 			_, _ = io.WriteString(w, "<html><body>Log in</body></html>")
 		}
-		return instead.Load()
+		return loggedOut.Load()
 	})
 	s, err := checkpoint.OpenStore(t.Context(), place)
 	if err != nil {
@@ -342,20 +358,12 @@ func TestAPageInPlaceOfAnObjectIsNamed(t *testing.T) {
 	if _, err := store(t.Context(), s, 1, 10); err != nil {
 		t.Fatal(err)
 	}
-	u, err := url.Parse(place)
-	if err != nil {
-		t.Fatal(err)
-	}
-	at, err := url.Parse(u.Query().Get("endpoint"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	instead.Store(true)
+	loggedOut.Store(true)
 	_, written := store(t.Context(), s, 2, 10)
 	_, verified := checkpoint.Open(t.Context(), s, 1)
 	_, listed := s.List(t.Context(), "")
 	for what, err := range map[string]error{"writing": written, "reading": verified, "listing": listed} {
-		if err == nil || errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), "s3://models/runs/kge ("+at.Host+") is a page (text/html") {
+		if err == nil || errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), "s3://models/runs/kge ("+endpoint(t, place).Host+") is a page (text/html") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -365,17 +373,8 @@ func TestAPageInPlaceOfAnObjectIsNamed(t *testing.T) {
 func TestAReadThatBreaksGoesOn(t *testing.T) {
 	var breaks atomic.Int64
 	place := s3Server(t, nil)
-	u, err := url.Parse(place)
-	if err != nil {
-		t.Fatal(err)
-	}
-	options := u.Query()
-	to, err := url.Parse(options.Get("endpoint"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s3 := httputil.NewSingleHostReverseProxy(to)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s3 := httputil.NewSingleHostReverseProxy(endpoint(t, place))
+	s, err := checkpoint.OpenStore(t.Context(), instead(t, place, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, ".rows") || breaks.Add(-1) < 0 {
 			s3.ServeHTTP(w, r)
 			return
@@ -391,10 +390,6 @@ func TestAReadThatBreaksGoesOn(t *testing.T) {
 		_ = http.NewResponseController(w).Flush() // the client has a part of it when the connection breaks
 		panic(http.ErrAbortHandler)
 	}))
-	defer server.Close()
-	options.Set("endpoint", server.URL)
-	u.RawQuery = options.Encode()
-	s, err := checkpoint.OpenStore(t.Context(), u.String())
 	if err != nil {
 		t.Fatal(err)
 	}

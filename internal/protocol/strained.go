@@ -45,11 +45,10 @@ func omitZeros(r *wire.Record) (left int) {
 	for ; len(x) >= 8 && left <= most; x = x[8:] { // rows without zeros are most, and need not be read to their end
 		left += one(x[0]) + one(x[1]) + one(x[2]) + one(x[3]) + one(x[4]) + one(x[5]) + one(x[6]) + one(x[7])
 	}
-	if left > most {
-		return n
-	}
-	for _, f := range x {
-		left += one(f)
+	if left <= most {
+		for _, f := range x {
+			left += one(f)
+		}
 	}
 	if left > most {
 		return n

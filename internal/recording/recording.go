@@ -144,8 +144,10 @@ func (r *Node) take() record.Sample {
 		s.Tables = append(s.Tables, record.Table{Name: r.Tables[i].Name, Use: u})
 	}
 	err := r.lacks()
-	if err == nil && r.sender != nil && r.sender.skipped.Load() > 0 {
-		err = errors.New("recording: this node has more events than the node that leads or the network takes")
+	if err == nil && r.sender != nil {
+		if n := r.sender.skipped.Load(); n > 0 {
+			err = tooMany(n)
+		}
 	}
 	if err != nil && !ending {
 		r.warnOnce(err)

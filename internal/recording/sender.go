@@ -240,7 +240,12 @@ func (s *Sender) end(rest bool) error {
 	case s.err != nil && !errors.Is(s.err, context.Canceled):
 		return fmt.Errorf("recording: the node that leads does not show what this node does: %w", s.err)
 	case rest && s.total > s.sent:
-		return fmt.Errorf("recording: this node had %d more events than the node that leads or the network took", s.total-s.sent)
+		return tooMany(s.total - s.sent)
 	}
 	return nil
+}
+
+// tooMany is the error that so many events of this node are not at the node that leads.
+func tooMany(events uint64) error {
+	return fmt.Errorf("recording: this node had %d more events than the node that leads or the network took", events)
 }

@@ -354,12 +354,14 @@ func (r *Run) grows() bool {
 	}
 	paths := []string{r.events.path}
 	for i, n := range r.Nodes {
-		if n != nil {
-			paths = append(paths, n.tail.path)
-			if all := r.segments(godwit.NodeID(i)); len(all) > 0 {
-				paths[len(paths)-1] = segmentPath(r.Dir, godwit.NodeID(i), all[len(all)-1])
-			}
+		if n == nil {
+			continue
 		}
+		path := n.tail.path // which may be an older segment than the newest
+		if all := r.segments(godwit.NodeID(i)); len(all) > 0 {
+			path = segmentPath(r.Dir, godwit.NodeID(i), all[len(all)-1])
+		}
+		paths = append(paths, path)
 	}
 	now := time.Now()
 	for _, path := range paths {

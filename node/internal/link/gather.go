@@ -75,7 +75,7 @@ func (s *Sender) hand(to godwit.NodeID, b *batch) {
 // look has the batch of a peer know how much room the queue has.
 func (s *Sender) look(to godwit.NodeID, b *batch) {
 	q := &s.keep(to).queue
-	b.room = q.leftForCopies(s.ls.Limits.Copies) - 4*len(b.vals) - recordBytes*len(b.recs)
+	b.room = q.leftForCopies(s.ls.Limits.Copies) - int(costOf(len(b.recs), len(b.vals)))
 	b.crowded = q.crowded(s.Now())
 	b.looked = true
 	s.LetGo()

@@ -10,4 +10,7 @@ var frameBytes = host.Usual.Frame
 const recordBytes = 64
 
 // CostOf returns the bytes that a key of which so many floats travel counts in the limits.
-func CostOf(floats int) int64 { return int64(4*floats + recordBytes) }
+func CostOf(floats int) int64 { return costOf(1, floats) }
+
+// costOf is CostOf of several keys that have so many floats together.
+func costOf(keys, floats int) int64 { return int64(4*floats + recordBytes*keys) }

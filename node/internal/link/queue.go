@@ -122,7 +122,7 @@ func (q *queue) seal() {
 	q.sealed = append(q.sealed, sealed{f, owed})
 	b := q.buffers.take()
 	if b == nil && len(f) >= q.full { // the next will not be shorter
-		b = slices.Grow(b, len(f)+len(f)/4)
+		b = make([]byte, 0, len(f)+len(f)/4)
 	}
 	q.enc.Reset(b, q.view)
 }
