@@ -47,12 +47,13 @@ func (l *Latch) Unlock() {
 	preempt.Point()
 }
 
-// Tries of who waits first in the queue: it looks, for longer than any push
-// takes, then lets other goroutines run, then sleeps, for the holder may have
-// lost its processor.
+// Tries of who waits first in the queue. It looks for longer than any push takes, and lets others run once, as
+// the holder may be a goroutine without a processor. It goes on looking for longer than most rounds take, and then sleeps: the
+// holder's thread has lost its processor to another process, for milliseconds. Who measures its processor
+// time (host.World.Measure) is bound to its thread, so that each time that it lets others run takes two switches between threads.
 const (
-	looks  = 64
-	yields = 1000
+	looks = 64
+	most  = 2000
 )
 
 func (l *Latch) wait() {
@@ -63,10 +64,10 @@ func (l *Latch) wait() {
 			return
 		}
 		switch {
-		case i < looks:
-			hint.Wait()
-		case i < yields:
+		case i == looks:
 			runtime.Gosched()
+		case i < most:
+			hint.Wait()
 		default:
 			time.Sleep(50 * time.Microsecond)
 		}
