@@ -56,14 +56,23 @@ func paceOf(took, long int64, fetches bool) intent.Pace {
 
 // A verdict is whether a worker's steps are long.
 type verdict struct {
-	long bool  // they are
-	dear int64 // what steps computed whose values were dear to fetch, in nanoseconds; 0: none were
+	long  bool  // they are
+	dear  int64 // what steps computed whose values were dear to fetch, in nanoseconds; 0: none were
+	looks int   // at how many lengths in a row values were dear
 }
+
+// dearLooks is at how many lengths of steps in a row values have to be dear. A single length may be of steps that other processes disturbed.
+const dearLooks = 3
 
 // judge comes to a verdict by the nanoseconds of a worker's shortest step, and what it computed in one, by how its steps use keys, and from which
 // length on steps are long usually. It returns what the verdict is of.
 func (v *verdict) judge(took, computed int64, r *returns, usual int64) intent.Pace {
 	if v.long && dear(took, computed) {
+		v.looks++
+	} else {
+		v.looks = 0
+	}
+	if v.looks >= dearLooks {
 		v.dear = computed
 	}
 	p := paceOf(computed, r.long(usual, v.dear), v.long)
@@ -71,6 +80,6 @@ func (v *verdict) judge(took, computed int64, r *returns, usual int64) intent.Pa
 	return p
 }
 
-// dear reports whether getting values from elsewhere takes a worker a third of what it computes in a step, or more. Its peers have work with it, too,
+// dear reports whether getting values from elsewhere takes a worker a quarter of what it computes in a step, or more. Its peers have work with it, too,
 // which is not in this.
-func dear(took, computed int64) bool { return 3*(took-computed) >= computed }
+func dear(took, computed int64) bool { return 4*(took-computed) >= computed }

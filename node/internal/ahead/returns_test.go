@@ -2,6 +2,7 @@ package ahead
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -107,26 +108,29 @@ func TestOnlyKeysThatCameAndWereUsedAreJudged(t *testing.T) {
 	}
 }
 
-// Steps that use the same keys again and again are not long where the values of others are dear to fetch, until they compute for far longer. Without that, a step is long from
-// a millisecond on.
+// Steps that use the same keys again and again are not long where the values of others are dear to fetch at several lengths in a row, until they compute for far
+// longer. Without that, a step is long from a millisecond on.
 func TestStepsAreLongFromLaterOnWhereValuesAreDear(t *testing.T) {
 	type measured struct {
 		took, computed time.Duration
 		long           bool
 	}
 	const ms = time.Millisecond
+	dear := []measured{{5 * ms, 4 * ms, true}, {6 * ms, 4 * ms, true}, {4 * ms, 3 * ms, false}} // of 3 ms
 	for name, x := range map[string]struct {
 		again, fleeting bool
 		steps           []measured
 	}{
-		"the same keys, dear":               {true, false, []measured{{4 * ms, 3 * ms, false}, {3 * ms, 3 * ms, false}, {11 * ms, 11 * ms, false}}},
-		"… until steps are far longer":      {true, false, []measured{{4 * ms, 3 * ms, false}, {12 * ms, 12 * ms, true}, {13 * ms, 12 * ms, true}, {7 * ms, 6 * ms, true}}},
-		"… and dear again":                  {true, false, []measured{{4 * ms, 3 * ms, false}, {12 * ms, 12 * ms, true}, {16 * ms, 12 * ms, false}, {40 * ms, 40 * ms, false}}},
-		"the same keys, not dear":           {true, false, []measured{{39 * ms / 10, 3 * ms, true}, {2 * ms, 2 * ms, true}}},
-		"the same keys, dear for a while":   {true, false, []measured{{9 * ms, 9 * ms, true}, {4 * ms, 3 * ms, false}, {9 * ms, 9 * ms, false}}},
-		"other keys, dear":                  {false, false, []measured{{9 * ms, 3 * ms, true}, {3 * ms, ms, true}}},
-		"other keys that do not stay, dear": {false, true, []measured{{9 * ms, ms / 10, true}, {9 * ms, ms / 40, false}}},
-		"short steps are dear at no length": {true, false, []measured{{ms, ms / 3, false}, {ms / 2, ms / 2, false}, {2 * ms, ms, false}, {2 * ms, 2 * ms, true}}},
+		"the same keys, dear":               {true, false, slices.Concat(dear, []measured{{3 * ms, 3 * ms, false}, {11 * ms, 11 * ms, false}})},
+		"… until steps are far longer":      {true, false, slices.Concat(dear, []measured{{12 * ms, 12 * ms, true}, {13 * ms, 12 * ms, true}, {7 * ms, 6 * ms, true}})},
+		"… and dear again":                  {true, false, slices.Concat(dear, []measured{{12 * ms, 12 * ms, true}, {16 * ms, 12 * ms, true}, {16 * ms, 12 * ms, true}, {16 * ms, 12 * ms, false}, {40 * ms, 40 * ms, false}})},
+		"the same keys, dear now and then":  {true, false, []measured{{5 * ms, 4 * ms, true}, {9 * ms, 4 * ms, true}, {4 * ms, 4 * ms, true}, {9 * ms, 4 * ms, true}, {9 * ms, 4 * ms, true}, {4 * ms, 4 * ms, true}}},
+		"the same keys, not dear":           {true, false, []measured{{37 * ms / 10, 3 * ms, true}, {37 * ms / 10, 3 * ms, true}, {37 * ms / 10, 3 * ms, true}, {2 * ms, 2 * ms, true}}},
+		"the same keys, dear for a while":   {true, false, slices.Concat([]measured{{9 * ms, 9 * ms, true}}, dear, []measured{{9 * ms, 9 * ms, false}})},
+		"other keys, dear":                  {false, false, []measured{{9 * ms, 3 * ms, true}, {9 * ms, 3 * ms, true}, {9 * ms, 3 * ms, true}, {3 * ms, ms, true}}},
+		"other keys that do not stay, dear": {false, true, []measured{{9 * ms, ms / 10, true}, {9 * ms, ms / 10, true}, {9 * ms, ms / 10, true}, {9 * ms, ms / 40, false}}},
+		"short steps are dear at no length": {true, false, []measured{{ms, ms / 3, false}, {ms, ms / 3, false}, {ms, ms / 3, false}, {12 * ms / 10, 12 * ms / 10, true}}},
+		"nor dear before they were short":   {true, false, []measured{{2 * ms, ms, true}, {2 * ms, ms, true}, {ms, ms / 3, false}, {2 * ms, 2 * ms, true}, {4 * ms, 3 * ms, true}, {4 * ms, 3 * ms, true}, {4 * ms, 3 * ms, false}}},
 	} {
 		v := verdict{long: true}
 		for i, m := range x.steps {
