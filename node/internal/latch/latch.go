@@ -48,7 +48,7 @@ func (l *Latch) Unlock() {
 }
 
 // Tries of who waits first in the queue. It looks for longer than any push takes, and lets others run once, as
-// the holder may be a goroutine without a processor. It goes on looking for longer than most rounds take, and then sleeps: the
+// the holder may be a goroutine without a processor. It goes on looking for some tens of microseconds, and then sleeps: the
 // holder's thread has lost its processor to another process, for milliseconds. Who measures its processor
 // time (host.World.Measure) is bound to its thread, so that each time that it lets others run takes two switches between threads.
 const (
