@@ -20,6 +20,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/godwit-ps/godwit/internal/seedtest"
 )
 
 var testTables = []Table{
@@ -168,9 +170,8 @@ func folder(t *testing.T) *Folder {
 }
 
 func seeded(t *testing.T) *rand.Rand {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	return rand.New(rand.NewPCG(seed, 1))
+	t.Helper()
+	return rand.New(rand.NewPCG(seedtest.Of(t), 1))
 }
 
 func TestWhatWasWrittenIsReadOnAnyNumberOfNodes(t *testing.T) {

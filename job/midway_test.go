@@ -15,6 +15,7 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/checkpoint"
 	"github.com/godwit-ps/godwit/internal/racing"
+	"github.com/godwit-ps/godwit/internal/seedtest"
 	"github.com/godwit-ps/godwit/job/internal/cuts"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/task"
@@ -182,7 +183,7 @@ func last(t *testing.T, dir string) checkpoint.Digest {
 
 // A run of one node with one worker that is resumed within an epoch is the run that was not interrupted, bit by bit.
 func TestARunResumedWithinAnEpochIsTheSameRun(t *testing.T) {
-	seed := rand.Uint64()
+	seed := seedtest.Of(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for name, spec := range reusable() {
 		if racing.Enabled && name != "complex" && name != "blocks" && name != "sketch" {
@@ -221,7 +222,7 @@ func TestARunResumedWithinAnEpochIsTheSameRun(t *testing.T) {
 
 // Each example is trained once in each epoch, however many nodes and workers go on.
 func TestOthersGoOnWithinAnEpoch(t *testing.T) {
-	seed := rand.Uint64()
+	seed := seedtest.Of(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for _, name := range []string{"complex", "mf, biased true", "mf, blocks", "blocks", "lda", "sketch"} {
 		t.Run(name, func(t *testing.T) {

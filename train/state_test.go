@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-ps/godwit/internal/seedtest"
 	"github.com/godwit-ps/godwit/schedule"
 	"github.com/godwit-ps/godwit/train"
 )
@@ -34,7 +35,7 @@ func within(epoch int) schedule.Position {
 }
 
 func TestAStateKeepsEachBit(t *testing.T) {
-	seed := rand.Uint64()
+	seed := seedtest.Of(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range 100 {
 		draw := func() float64 { return math.Float64frombits(r.Uint64()) }

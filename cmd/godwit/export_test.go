@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/godwit-ps/godwit/data/export"
+	"github.com/godwit-ps/godwit/internal/seedtest"
 	"github.com/godwit-ps/godwit/job"
 	"github.com/godwit-ps/godwit/job/cli"
 )
@@ -65,8 +66,7 @@ func TestAModelThatCannotBeWrittenIsNamedWhereItIs(t *testing.T) {
 // A sketch is soon trained, and takes some time to write.
 func TestAKilledExportLeavesTheOldModelOrTheNewOne(t *testing.T) {
 	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := seedtest.Of(t)
 	random := rand.New(rand.NewPCG(seed, 0))
 	up := t.TempDir()
 	dir := filepath.Join(up, "model")

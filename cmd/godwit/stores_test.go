@@ -27,6 +27,7 @@ import (
 	"gocloud.dev/blob"
 
 	"github.com/godwit-ps/godwit/checkpoint"
+	"github.com/godwit-ps/godwit/internal/seedtest"
 )
 
 const secret = "wJalrXUtnFEMIK7MDENGbPxRfiCY"
@@ -107,8 +108,7 @@ func TestCheckpointsAreKeptInS3(t *testing.T) {
 
 // Requests fail, answers are slow or are cut. What was acknowledged stays whole.
 func TestAFailingStoreKeepsTheFormerCheckpoint(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := seedtest.Of(t)
 	var faults atomic.Bool
 	var at atomic.Uint64
 	place := s3Server(t, func(w http.ResponseWriter, r *http.Request) bool {

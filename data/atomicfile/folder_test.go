@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/godwit-ps/godwit/internal/seedtest"
 )
 
 func anything(string) error { return nil }
@@ -274,8 +276,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestAKillLeavesTheOldFolderOrTheNewOne(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := seedtest.Of(t)
 	random := rand.New(rand.NewPCG(seed, 0))
 	up := t.TempDir()
 	dir := filepath.Join(up, "set")

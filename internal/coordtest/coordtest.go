@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +15,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
+	"github.com/godwit-ps/godwit/internal/seedtest"
 )
 
 // A Harness is a coordinator under test, for runs of any name.
@@ -584,7 +583,7 @@ func (s *suite) missing() {
 // givesUp ends the wait of one of two nodes at a moment drawn at random. Where the other has a session,
 // so has that one: no run is sealed with a node that does not know it.
 func (s *suite) givesUp() {
-	rng := rand.New(rand.NewPCG(seedOf(s.T), 0))
+	rng := rand.New(rand.NewPCG(seedtest.Of(s.T), 0))
 	begin := time.Now()
 	s.close(s.join(2)...)
 	usual := time.Since(begin)
@@ -617,16 +616,6 @@ func (s *suite) givesUp() {
 		}
 		s.close(slices.DeleteFunc(got, func(c coord.Session) bool { return c == nil })...)
 	}
-}
-
-// seedOf returns a seed, which it logs: that of GODWIT_SEED where it is set.
-func seedOf(t *testing.T) uint64 {
-	seed := uint64(time.Now().UnixNano())
-	if given, err := strconv.ParseUint(os.Getenv("GODWIT_SEED"), 10, 64); err == nil {
-		seed = given
-	}
-	t.Logf("GODWIT_SEED=%d repeats this run", seed)
-	return seed
 }
 
 func (s *suite) mismatch() {

@@ -4,24 +4,14 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
-	"time"
+
+	"github.com/godwit-ps/godwit/internal/seedtest"
 )
 
-// newRand is a generator whose seed is printed where a test fails, and taken
-// from GODWIT_SEED where that is set.
 func newRand(t testing.TB) *rand.Rand {
-	seed := uint64(time.Now().UnixNano())
-	if s := os.Getenv("GODWIT_SEED"); s != "" {
-		var err error
-		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
-			t.Fatalf("GODWIT_SEED=%s: %v", s, err)
-		}
-	}
-	t.Logf("GODWIT_SEED=%d repeats this run", seed)
-	return rand.New(rand.NewPCG(seed, 1))
+	t.Helper()
+	return rand.New(rand.NewPCG(seedtest.Of(t), 1))
 }
 
 // everyLevel runs a test with every kind of kernels that the processor has, and with

@@ -8,6 +8,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/data/ratings"
+	"github.com/godwit-ps/godwit/internal/seedtest"
 	"github.com/godwit-ps/godwit/internal/traintest"
 	"github.com/godwit-ps/godwit/train"
 )
@@ -224,7 +225,7 @@ func TestWeightsAreBalanced(t *testing.T) {
 
 // On one node a step of SGD has as many cells as share copies of rows, but so few that two workers seldom have a column at the same time.
 func TestStepsAreLargeWhereARunHasOneNode(t *testing.T) {
-	seed := rand.Uint64()
+	seed := seedtest.Of(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range 2000 {
 		c := DefaultConfig()

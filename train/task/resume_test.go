@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/seedtest"
 	"github.com/godwit-ps/godwit/internal/traintest"
 	"github.com/godwit-ps/godwit/train"
 	"github.com/godwit-ps/godwit/train/kge"
@@ -103,7 +104,7 @@ func trained(t *testing.T, name string, rows [][]float32, at *train.State, cut g
 }
 
 func TestARunThatGoesOnFromACutEndsAsIfItHadNotBeenCut(t *testing.T) {
-	seed := rand.Uint64()
+	seed := seedtest.Of(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for _, name := range []string{"kge", "kge-cosine", "mf", "mf-columns", "mf-blocks", "w2v", "lda", "sketch", "linear", "linear-blocks"} {
 		t.Run(name, func(t *testing.T) {

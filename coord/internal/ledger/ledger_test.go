@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/coord"
+	"github.com/godwit-ps/godwit/internal/seedtest"
 )
 
 func membersOf(n int) []coord.Member {
@@ -92,12 +92,7 @@ func TestALostNodeIsNotTakenForOneThatLeft(t *testing.T) {
 // The state that members share is a function of the order: whatever is said,
 // all of them tell the same story.
 func TestAllLedgersTellTheSameStory(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	if s, err := strconv.ParseUint(os.Getenv("GODWIT_SEED"), 10, 64); err == nil {
-		seed = s
-	}
-	t.Logf("GODWIT_SEED=%d", seed)
-	r := rand.New(rand.NewPCG(seed, 1))
+	r := rand.New(rand.NewPCG(seedtest.Of(t), 1))
 	kinds := []Kind{Barrier, Exchange, Stop, Leave, Barrier, Exchange, Barrier, Exchange, Fail}
 	for range 200 {
 		const n = 4

@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/seedtest"
 	"github.com/godwit-ps/godwit/optim"
 )
 
 // Values are as pulls return them: those of a rule that keeps something else are computed. What was not written has no value.
 func TestRowsAreReadAsPullsReturnThem(t *testing.T) {
-	seed := rand.Uint64()
+	seed := seedtest.Of(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	ftrl := optim.FTRL{LR: 0.1, Beta: 1, L1: 0.5, L2: 0.1}
 	m, err := godwit.NewModel(

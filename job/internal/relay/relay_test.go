@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-ps/godwit/internal/seedtest"
 	"github.com/godwit-ps/godwit/node"
 )
 
@@ -70,7 +71,7 @@ func gathered(widths []int) (map[[2]uint64][]float32, func(int, []uint64, []floa
 }
 
 func TestRowsComeAsTheyWereSent(t *testing.T) {
-	seed := rand.Uint64()
+	seed := seedtest.Of(t)
 	widths := []int{3, 40_000} // of the second, six fit into a message
 	h := NewHub(widths)
 	want := random(rand.New(rand.NewPCG(seed, 0)), []int{3})
