@@ -169,13 +169,8 @@ func folder(t *testing.T) *Folder {
 	return f
 }
 
-func seeded(t *testing.T) *rand.Rand {
-	t.Helper()
-	return rand.New(rand.NewPCG(seedtest.Of(t), 1))
-}
-
 func TestWhatWasWrittenIsReadOnAnyNumberOfNodes(t *testing.T) {
-	rng, ctx, s := seeded(t), t.Context(), folder(t)
+	rng, ctx, s := seedtest.Rand(t), t.Context(), folder(t)
 	m := newModel(rng, 20000)
 	sections := map[string][]byte{"position/0": []byte("{}"), "empty": {}}
 	var digest Digest
@@ -230,7 +225,7 @@ func TestWhatWasWrittenIsReadOnAnyNumberOfNodes(t *testing.T) {
 
 // What was written as changes is read, verified and restored like what was written whole.
 func TestChangesAreReadLikeAllRows(t *testing.T) {
-	rng, ctx, s := seeded(t), t.Context(), folder(t)
+	rng, ctx, s := seedtest.Rand(t), t.Context(), folder(t)
 	m := newModel(rng, 3000)
 	last, err := save(ctx, rng, s, ID{1, testAttempt}, m, 3, map[string][]byte{"old": nil})
 	if err != nil {
@@ -284,7 +279,7 @@ func TestChangesAreReadLikeAllRows(t *testing.T) {
 
 // What a later checkpoint builds on stays.
 func TestPruneKeepsWhatOthersBuildOn(t *testing.T) {
-	rng, ctx, s := seeded(t), t.Context(), folder(t)
+	rng, ctx, s := seedtest.Rand(t), t.Context(), folder(t)
 	m := newModel(rng, 100)
 	models := []model{m}
 	var all []*Manifest
@@ -382,7 +377,7 @@ func TestRestoringAPartOfTheRowsReadsLittleElse(t *testing.T) {
 
 // damage changes each object of a checkpoint in many ways; each must be found, and named.
 func TestDamageIsFoundAndNamed(t *testing.T) {
-	rng, ctx, s, foreign := seeded(t), t.Context(), folder(t), folder(t)
+	rng, ctx, s, foreign := seedtest.Rand(t), t.Context(), folder(t), folder(t)
 	for f, section := range map[*Folder]string{s: "0123456789", foreign: "9876543210"} {
 		last, err := save(ctx, rng, f, ID{1, testAttempt}, newModel(rng, 3000), 1, nil)
 		if err == nil {
@@ -455,7 +450,7 @@ func TestDamageIsFoundAndNamed(t *testing.T) {
 
 // Who reads a damaged checkpoint hears which one is before it, whatever is damaged and however the checkpoint is opened.
 func TestTheCheckpointBeforeADamagedOneIsNamed(t *testing.T) {
-	rng, ctx, s := seeded(t), t.Context(), folder(t)
+	rng, ctx, s := seedtest.Rand(t), t.Context(), folder(t)
 	for n := range uint64(2) {
 		if _, err := save(ctx, rng, s, ID{n + 1, testAttempt}, newModel(rng, 100), 1, map[string][]byte{"x": []byte("0123456789")}); err != nil {
 			t.Fatal(err)
@@ -494,7 +489,7 @@ func TestTheCheckpointBeforeADamagedOneIsNamed(t *testing.T) {
 
 // Of checkpoints that build on the same damaged or missing object, none is named, but one before them.
 func TestNoCheckpointIsNamedThatBuildsOnTheDamagedObject(t *testing.T) {
-	rng, ctx, s := seeded(t), t.Context(), folder(t)
+	rng, ctx, s := seedtest.Rand(t), t.Context(), folder(t)
 	var last *Manifest
 	var base string
 	for n := range uint64(4) {
@@ -573,7 +568,7 @@ func TestWritersRefuseWhatIsNotTheModels(t *testing.T) {
 }
 
 func TestANumberIsWrittenOnce(t *testing.T) {
-	rng, ctx, s := seeded(t), t.Context(), folder(t)
+	rng, ctx, s := seedtest.Rand(t), t.Context(), folder(t)
 	m := newModel(rng, 10)
 	if _, err := save(ctx, rng, s, ID{1, testAttempt}, m, 1, nil); err != nil {
 		t.Fatal(err)
@@ -713,7 +708,7 @@ func TestAManifestHasNoTextThatIsReadAsAnother(t *testing.T) {
 }
 
 func TestPartsThatTheLeaderDoesNotSeeAreNoCheckpoint(t *testing.T) {
-	rng, ctx, here, there := seeded(t), t.Context(), folder(t), folder(t)
+	rng, ctx, here, there := seedtest.Rand(t), t.Context(), folder(t), folder(t)
 	id := ID{1, testAttempt}
 	m := newModel(rng, 100)
 	var pieces []*Piece
@@ -730,7 +725,7 @@ func TestPartsThatTheLeaderDoesNotSeeAreNoCheckpoint(t *testing.T) {
 }
 
 func TestNodesThatEachMadeAnIDAreTold(t *testing.T) {
-	rng, ctx, s := seeded(t), t.Context(), folder(t)
+	rng, ctx, s := seedtest.Rand(t), t.Context(), folder(t)
 	m, ids := newModel(rng, 100), []ID{NewID(1), NewID(1)}
 	var pieces []*Piece
 	for node, id := range ids {
@@ -790,7 +785,7 @@ func (l lagging) List(ctx context.Context, prefix string) ([]Object, error) {
 }
 
 func TestListsNeedNotBeComplete(t *testing.T) {
-	rng, ctx, s := seeded(t), t.Context(), folder(t)
+	rng, ctx, s := seedtest.Rand(t), t.Context(), folder(t)
 	for n := range uint64(4) {
 		if _, err := save(ctx, rng, s, NewID(n+1), newModel(rng, 5), 1, nil); err != nil {
 			t.Fatal(err)
@@ -930,7 +925,7 @@ func TestAnIndexThatIsNotSoundTakesNoMemory(t *testing.T) {
 // So are manifests, whose checksums are right too.
 // JSON that differs may mean the same to its reader: the case of a name, for one.
 func TestNoBitOfAManifestMayChange(t *testing.T) {
-	rng, ctx, s := seeded(t), t.Context(), folder(t)
+	rng, ctx, s := seedtest.Rand(t), t.Context(), folder(t)
 	if _, err := save(ctx, rng, s, ID{1, testAttempt}, newModel(rng, 20), 1, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -951,7 +946,7 @@ func TestNoBitOfAManifestMayChange(t *testing.T) {
 }
 
 func TestManifestsThatAreNotSoundAreRefused(t *testing.T) {
-	rng, ctx := seeded(t), t.Context()
+	rng, ctx := seedtest.Rand(t), t.Context()
 	one := func(change func(m *Manifest)) error {
 		s := folder(t)
 		first, err := save(ctx, rng, s, ID{1, testAttempt}, newModel(rng, 20), 1, nil)
@@ -1010,7 +1005,7 @@ func TestManifestsThatAreNotSoundAreRefused(t *testing.T) {
 }
 
 func TestPruneKeepsTheLastAndTheBest(t *testing.T) {
-	rng, ctx, s := seeded(t), t.Context(), folder(t)
+	rng, ctx, s := seedtest.Rand(t), t.Context(), folder(t)
 	m := newModel(rng, 100)
 	scores := map[uint64]float64{2: 0.9, 5: 0.3, 7: 0.8}
 	for n := range uint64(8) {
@@ -1096,7 +1091,7 @@ func TestWhatWasGivenUpIsNotTheBest(t *testing.T) {
 
 // What a manifest names that cannot be read is not known: it may be anything up to its number.
 func TestPruneKeepsWhatADamagedManifestMayName(t *testing.T) {
-	rng, ctx, s := seeded(t), t.Context(), folder(t)
+	rng, ctx, s := seedtest.Rand(t), t.Context(), folder(t)
 	m := newModel(rng, 10)
 	write := func(n uint64) {
 		t.Helper()
@@ -1155,7 +1150,7 @@ func (s *takenOver) List(ctx context.Context, prefix string) ([]Object, error) {
 
 // A run that stood still in the midst of pruning knows nothing of its successor's checkpoints.
 func TestPruneRemovesNothingOfASuccessor(t *testing.T) {
-	rng, ctx := seeded(t), t.Context()
+	rng, ctx := seedtest.Rand(t), t.Context()
 	m := newModel(rng, 10)
 	for lists := 1; lists <= 3; lists++ {
 		s := folder(t)
@@ -1190,7 +1185,7 @@ func TestPruneRemovesNothingOfASuccessor(t *testing.T) {
 
 // What is there, and no manifest names it, may be what a successor is writing.
 func TestPruneWithoutTheLockRemovesNothing(t *testing.T) {
-	rng, ctx, s := seeded(t), t.Context(), folder(t)
+	rng, ctx, s := seedtest.Rand(t), t.Context(), folder(t)
 	for n := range uint64(3) {
 		if _, err := save(ctx, rng, s, ID{n + 1, testAttempt}, newModel(rng, 10), 1, nil); err != nil {
 			t.Fatal(err)

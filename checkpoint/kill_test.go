@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/godwit-ps/godwit/internal/seedtest"
 )
 
 var kills = flag.Int("kills", 5, "how many processes to kill while they write")
@@ -84,7 +86,7 @@ func writeForEver(dir string) error {
 
 // Real processes are killed while they write. What they acknowledged is whole, and the next one goes on at once.
 func TestKilledProcessesLeaveWholeCheckpoints(t *testing.T) {
-	rng, s := seeded(t), folder(t)
+	rng, s := seedtest.Rand(t), folder(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

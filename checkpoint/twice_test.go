@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 	"testing"
+
+	"github.com/godwit-ps/godwit/internal/seedtest"
 )
 
 // A row that was written twice, by the same node long ago or by another one, in the first layer or a later one, is found by who verifies
@@ -30,7 +32,7 @@ func TestARowThatIsThereTwiceIsFound(t *testing.T) {
 		ctx, s := t.Context(), folder(t)
 		m := testManifest(ID{2, testAttempt})
 		if c.later {
-			first, err := save(ctx, seeded(t), s, ID{1, testAttempt}, model{{}, {7: {3}}, {}}, 1, nil)
+			first, err := save(ctx, seedtest.Rand(t), s, ID{1, testAttempt}, model{{}, {7: {3}}, {}}, 1, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,7 +70,7 @@ func TestARowThatIsThereTwiceIsFound(t *testing.T) {
 func TestOfManyRowsThatAreThereTwiceOneIsFound(t *testing.T) {
 	const watched, rows = 64, 10000
 	w, all := &twice{most: watched}, &block{table: 3}
-	for _, i := range seeded(t).Perm(rows) {
+	for _, i := range seedtest.Rand(t).Perm(rows) {
 		row := uint64(i) << 32
 		if twice, found := w.find(&block{table: 3, rows: []uint64{row}}); found {
 			t.Fatalf("row %d is there once", twice)

@@ -1,9 +1,13 @@
 package optim
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/godwit-ps/godwit/internal/seedtest"
+)
 
 func TestCountersCountFarBeyondWhatFloatsHold(t *testing.T) {
-	rnd := newRand(t)
+	rnd := seedtest.Rand(t)
 	x := newRow(Counter{}, make([]float32, 6)...)
 	var want [3]int64
 	for range 100_000 {
@@ -39,7 +43,7 @@ func TestACounterCarriesWhatMakesAWholeHighFloat(t *testing.T) {
 }
 
 func TestMergedCountersLoseNothing(t *testing.T) {
-	rnd := newRand(t)
+	rnd := seedtest.Rand(t)
 	base, want := newRow(Counter{}, 0, 0), int64(0)
 	for range 200 {
 		copies := make([]row, 128)

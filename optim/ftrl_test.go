@@ -32,7 +32,7 @@ func (f *paperFTRL) learn(g float64) {
 }
 
 func TestFTRLFollowsTheFormulasOfItsPaper(t *testing.T) {
-	rnd := newRand(t)
+	rnd := seedtest.Rand(t)
 	for _, r := range []FTRL{{LR: 0.1}, {LR: 0.1, L1: 1}, {LR: 0.5, Beta: 2, L1: 3, L2: 4}, {LR: 1, Beta: 0.1, L2: 1}} {
 		const dim = 5
 		x := newRow(r, make([]float32, dim)...)
@@ -102,7 +102,7 @@ func TestFTRLStartsFromAValueThatWasSet(t *testing.T) {
 // What one row and merged copies must share: the summed squares, exactly, and
 // weights that follow from the sums.
 func TestMergedFTRLDerivesItsWeightsFromExactSums(t *testing.T) {
-	rnd := newRand(t)
+	rnd := seedtest.Rand(t)
 	r := FTRL{LR: 0.25, L1: 30}
 	const dim = 16
 	base := warm(r, rnd, 50, dim)
@@ -177,7 +177,7 @@ func TestMomentumAddsUpDecayedGradients(t *testing.T) {
 // With one push at each of two copies, the velocities differ from the serial
 // one only in the second order of 1-Decay.
 func TestMergedMomentumAgreesToFirstOrder(t *testing.T) {
-	rnd := newRand(t)
+	rnd := seedtest.Rand(t)
 	const dim, largest = 9, 80 // pushes of at most 8 sum up to at most 8/(1-0.9)
 	r := Momentum{LR: 0.1}
 	serial, merged := apart(r, warm(r, rnd, 50, dim), whole(rnd, 2, dim))

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/seedtest"
 )
 
 // apart applies pushes to one row in their order, and to two copies of it in
@@ -67,7 +68,7 @@ func wantLike(t *testing.T, what string, got, want row) {
 }
 
 func TestWhatACopyPacksTakesItsCommonRowToTheCopy(t *testing.T) {
-	rnd := newRand(t)
+	rnd := seedtest.Rand(t)
 	for _, r := range append(mergers(), Max{}, Min{}, Set{}) {
 		for _, history := range []int{0, 1, 20} {
 			base := warm(r, rnd, history, 21)
@@ -94,7 +95,7 @@ func TestAFreshCopyHasTheWholeValue(t *testing.T) {
 
 // Summed differences would go eight times as far in the first step.
 func TestAPushAtEachOfManyCopiesMergesToWhatOneRowMakesOfThem(t *testing.T) {
-	rnd := newRand(t)
+	rnd := seedtest.Rand(t)
 	for _, r := range mergers() {
 		base := warm(r, rnd, rnd.IntN(3), 16)
 		serial, merged := base.clone(), base.clone()
@@ -111,7 +112,7 @@ func TestAPushAtEachOfManyCopiesMergesToWhatOneRowMakesOfThem(t *testing.T) {
 // A copy that lacks other copies' part of the state is pushed to. What comes of
 // it at the owner does not show that.
 func TestMergedAdaGradDoesNotDependOnTheStateOfTheCopy(t *testing.T) {
-	rnd := newRand(t)
+	rnd := seedtest.Rand(t)
 	r := AdaGrad{LR: 0.25}
 	base := warm(r, rnd, 20, 21)
 	serial, merged := base.clone(), base.clone()
@@ -148,7 +149,7 @@ func warm(r godwit.Rule, rnd *rand.Rand, pushes, dim int) row {
 }
 
 func TestMergedAddAndSGDEqualTheSerialRun(t *testing.T) {
-	rnd := newRand(t)
+	rnd := seedtest.Rand(t)
 	for _, r := range []godwit.Rule{godwit.Add{}, SGD{LR: 0.25}} {
 		serial, merged := apart(r, warm(r, rnd, 5, 21), whole(rnd, 40, 21))
 		for i := range serial.value {
@@ -160,7 +161,7 @@ func TestMergedAddAndSGDEqualTheSerialRun(t *testing.T) {
 }
 
 func TestMergedAdaGradAccumulatorsAreTheSum(t *testing.T) {
-	rnd := newRand(t)
+	rnd := seedtest.Rand(t)
 	// 16 coordinates, so that RowAdaGrad's means are exact.
 	for _, r := range []godwit.Rule{AdaGrad{LR: 0.25, Init: 1}, RowAdaGrad{LR: 0.25, Init: 1}} {
 		serial, merged := apart(r, warm(r, rnd, 5, 16), whole(rnd, 40, 16))
@@ -176,7 +177,7 @@ func TestMergedAdaGradAccumulatorsAreTheSum(t *testing.T) {
 // comment), so values differ by at most (√(1+q/s0) - 1) of the way that the
 // serial run went, forth and back added up.
 func TestMergedAdaGradValuesDifferByAtMostTheDocumentedFactor(t *testing.T) {
-	rnd := newRand(t)
+	rnd := seedtest.Rand(t)
 	r := AdaGrad{LR: 0.25, Init: 1}
 	for _, history := range []int{0, 5, 50, 500} {
 		base := warm(r, rnd, history, 16)
@@ -199,7 +200,7 @@ func TestMergedAdaGradValuesDifferByAtMostTheDocumentedFactor(t *testing.T) {
 }
 
 func TestMergedAdamCountsEveryStep(t *testing.T) {
-	rnd := newRand(t)
+	rnd := seedtest.Rand(t)
 	r := Adam{LR: 0.1}
 	serial, merged := apart(r, warm(r, rnd, 5, 9), whole(rnd, 41, 9))
 	if got, want := merged.state[18], serial.state[18]; got != want || want != 46 {
@@ -210,7 +211,7 @@ func TestMergedAdamCountsEveryStep(t *testing.T) {
 // With one push at each of two copies, the means differ from the serial ones
 // only in the second order of 1-B.
 func TestMergedAdamMeansAgreeToFirstOrder(t *testing.T) {
-	rnd := newRand(t)
+	rnd := seedtest.Rand(t)
 	const dim, largest = 9, 8
 	r := Adam{LR: 0.1}
 	serial, merged := apart(r, warm(r, rnd, 50, dim), whole(rnd, 2, dim))
@@ -226,7 +227,7 @@ func TestMergedAdamMeansAgreeToFirstOrder(t *testing.T) {
 }
 
 func TestAdamStepsAreBoundedWhateverMergingLeft(t *testing.T) {
-	rnd := newRand(t)
+	rnd := seedtest.Rand(t)
 	const dim = 19
 	for _, r := range []godwit.Rule{Adam{LR: 0.1}, SparseAdam{}} {
 		for range 1000 {

@@ -6,10 +6,11 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit"
+	"github.com/godwit-ps/godwit/internal/seedtest"
 )
 
 func TestMergedMaxAndMinEqualTheSerialRun(t *testing.T) {
-	rnd := newRand(t)
+	rnd := seedtest.Rand(t)
 	for _, r := range []godwit.Rule{Max{}, Min{}} {
 		serial, merged := apart(r, warm(r, rnd, 5, 21), whole(rnd, 40, 21))
 		if !slices.Equal(serial.value, merged.value) {
@@ -48,7 +49,7 @@ func TestMaxAndMinKeepTheLargestAndTheSmallestAndNoNaN(t *testing.T) {
 }
 
 func TestMergedRowsOfSetAreOneOfTheLastPushesWhole(t *testing.T) {
-	rnd := newRand(t)
+	rnd := seedtest.Rand(t)
 	for range 50 {
 		base, pushes := warm(Set{}, rnd, 3, 5), whole(rnd, 9, 5)
 		serial, merged := apart(Set{}, base, pushes)

@@ -2,7 +2,6 @@ package optim
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -10,11 +9,6 @@ import (
 	"github.com/godwit-ps/godwit"
 	"github.com/godwit-ps/godwit/internal/seedtest"
 )
-
-func newRand(t *testing.T) *rand.Rand {
-	t.Helper()
-	return rand.New(rand.NewPCG(seedtest.Of(t), 1))
-}
 
 // A row is a value and its rule's state, as copies of a key hold it.
 type row struct{ value, state []float32 }
@@ -140,7 +134,7 @@ func TestRulesNeitherKeepNorChangeThePush(t *testing.T) {
 // The loss is ½·Σ cᵢ·(xᵢ-i)², whose minimum is xᵢ = i, under gradients with
 // noise that fades.
 func TestEachRuleFindsTheMinimumOfAQuadratic(t *testing.T) {
-	rnd := newRand(t)
+	rnd := seedtest.Rand(t)
 	for _, r := range []godwit.Rule{SGD{LR: 0.2}, AdaGrad{LR: 1}, AdaGrad{LR: 1, Init: 0.1}, RowAdaGrad{LR: 1}, Adam{LR: 0.05},
 		Momentum{LR: 0.02}, FTRL{LR: 2}, ProximalSGD{LR: 0.2}, ProximalAdaGrad{LR: 1}} {
 		x := newRow(r, make([]float32, 10)...)

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,8 +65,7 @@ func TestAModelThatCannotBeWrittenIsNamedWhereItIs(t *testing.T) {
 // A sketch is soon trained, and takes some time to write.
 func TestAKilledExportLeavesTheOldModelOrTheNewOne(t *testing.T) {
 	t.Parallel()
-	seed := seedtest.Of(t)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := seedtest.Rand(t)
 	up := t.TempDir()
 	dir := filepath.Join(up, "model")
 	found := map[uint64]int{}

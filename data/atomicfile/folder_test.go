@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -276,8 +275,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestAKillLeavesTheOldFolderOrTheNewOne(t *testing.T) {
-	seed := seedtest.Of(t)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := seedtest.Rand(t)
 	up := t.TempDir()
 	dir := filepath.Join(up, "set")
 	for range 30 {

@@ -31,7 +31,7 @@ type task struct{ name, args string }
 
 var tasks = []task{
 	{"kge", "kge --entities 2000 --triples 40000 --dim 64 --batch 128 --negatives 100 --epochs 4"},
-	{"mf", "mf --rows 4000 --columns 1000 --cells 400000 --dim 32 --batch 256 --epochs 4"}, // one node takes more of them by default,
+	{"mf", "mf --rows 4000 --columns 1000 --cells 400000 --dim 32 --batch 256 --epochs 4"}, // one node takes more of them by default
 }
 
 // Options say what is compared.

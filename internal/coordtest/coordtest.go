@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -583,7 +582,7 @@ func (s *suite) missing() {
 // givesUp ends the wait of one of two nodes at a moment drawn at random. Where the other has a session,
 // so has that one: no run is sealed with a node that does not know it.
 func (s *suite) givesUp() {
-	rng := rand.New(rand.NewPCG(seedtest.Of(s.T), 0))
+	rng := seedtest.Rand(s.T)
 	begin := time.Now()
 	s.close(s.join(2)...)
 	usual := time.Since(begin)

@@ -2,6 +2,7 @@
 package seedtest
 
 import (
+	"math/rand/v2"
 	"os"
 	"strconv"
 	"testing"
@@ -24,4 +25,10 @@ func Of(t testing.TB) uint64 {
 	}
 	t.Logf("%s=%d repeats this run", Variable, seed)
 	return seed
+}
+
+// Rand returns a generator of the seed that Of returns.
+func Rand(t testing.TB) *rand.Rand {
+	t.Helper()
+	return rand.New(rand.NewPCG(Of(t), 0))
 }

@@ -50,3 +50,12 @@ func TestASeedIsGivenOrDrawnAndLogged(t *testing.T) {
 		t.Error("-1 is a seed")
 	}
 }
+
+func TestTheGeneratorIsOfTheSeed(t *testing.T) {
+	t.Setenv(Variable, "7")
+	one, again := Rand(t).Uint64(), Rand(t).Uint64()
+	t.Setenv(Variable, "8")
+	if other := Rand(t).Uint64(); one != again || one == other {
+		t.Errorf("7 gives %d and %d, 8 gives %d", one, again, other)
+	}
+}

@@ -9,11 +9,6 @@ import (
 	"github.com/godwit-ps/godwit/internal/seedtest"
 )
 
-func newRand(t testing.TB) *rand.Rand {
-	t.Helper()
-	return rand.New(rand.NewPCG(seedtest.Of(t), 1))
-}
-
 // everyLevel runs a test with every kind of kernels that the processor has, and with
 // the plain loops.
 func everyLevel(t *testing.T, f func(t *testing.T)) {
@@ -158,7 +153,7 @@ func sameBits(a, b float32) bool {
 
 func TestElementwiseKernelsGiveTheBitsOfThePlainLoops(t *testing.T) {
 	everyLevel(t, func(t *testing.T) {
-		r := newRand(t)
+		r := seedtest.Rand(t)
 		for _, k := range exact {
 			for _, n := range lengths() {
 				if k.even && n%2 != 0 {
@@ -201,7 +196,7 @@ func testExact(t *testing.T, r *rand.Rand, k kernel, n int, value func() float32
 
 func TestAdamGivesTheBitsOfThePlainLoopForAllConstants(t *testing.T) {
 	everyLevel(t, func(t *testing.T) {
-		r := newRand(t)
+		r := seedtest.Rand(t)
 		inf := float32(math.Inf(1))
 		constants := func() *AdamStep {
 			pick := func(x ...float32) float32 { return x[r.IntN(len(x))] }
@@ -222,7 +217,7 @@ func TestAdamGivesTheBitsOfThePlainLoopForAllConstants(t *testing.T) {
 
 func TestElementwiseKernelsAllowTheDestinationAsSource(t *testing.T) {
 	everyLevel(t, func(t *testing.T) {
-		r := newRand(t)
+		r := seedtest.Rand(t)
 		for _, k := range exact {
 			switch k.name {
 			case "Delta", "AdaGrad", "Adam", "Scale", "PairStep", "ExpSum": // they have several destinations, or no source
@@ -254,7 +249,7 @@ func TestElementwiseKernelsAllowTheDestinationAsSource(t *testing.T) {
 
 func TestDotIsWithinItsBoundOfTheExactSum(t *testing.T) {
 	everyLevel(t, func(t *testing.T) {
-		r := newRand(t)
+		r := seedtest.Rand(t)
 		for _, n := range lengths() {
 			for range 4 {
 				a, checkA := guarded(r, n, ordinary(r))
@@ -325,7 +320,7 @@ func TestDotCountsOneInfinityOnceAndNoneFromOutside(t *testing.T) {
 
 func TestMaxIsTheLargestOfTheVectorAlone(t *testing.T) {
 	everyLevel(t, func(t *testing.T) {
-		r := newRand(t)
+		r := seedtest.Rand(t)
 		for _, n := range lengths() {
 			for range 4 {
 				x, check := guarded(r, n, func() float32 { return float32(r.NormFloat64()) - 5 })
@@ -353,7 +348,7 @@ func TestMaxIsTheLargestOfTheVectorAlone(t *testing.T) {
 
 func TestExpSumAddsEachPowerOnce(t *testing.T) {
 	everyLevel(t, func(t *testing.T) {
-		r := newRand(t)
+		r := seedtest.Rand(t)
 		for _, n := range lengths() {
 			for range 4 {
 				x, check := guarded(r, n, ordinary(r))

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/godwit-ps/godwit/internal/racing"
+	"github.com/godwit-ps/godwit/internal/seedtest"
 )
 
 // A product is one of the matrix products, and what it computes: element
@@ -74,7 +75,7 @@ func (q product) test(t *testing.T, r *rand.Rand, m, n, k int) {
 
 func TestMatrixProductsAreWithinTheirBoundForAllSmallShapes(t *testing.T) {
 	everyLevel(t, func(t *testing.T) {
-		r := newRand(t)
+		r := seedtest.Rand(t)
 		sizes := []int{0, 1, 2, 5, 6, 7, 8, 9, 16, 17, 33}
 		if racing.Enabled {
 			sizes = []int{0, 1, 7, 17} // one goroutine calculates
@@ -93,7 +94,7 @@ func TestMatrixProductsAreWithinTheirBoundForAllSmallShapes(t *testing.T) {
 
 func TestMatrixProductsAreWithinTheirBoundBeyondTheBlockSizes(t *testing.T) {
 	everyLevel(t, func(t *testing.T) {
-		r := newRand(t)
+		r := seedtest.Rand(t)
 		for _, q := range products {
 			for _, s := range [][3]int{{256, 192, 137}, {200, 7, 9}, {7, 530, 9}, {7, 9, 530}, {195, 33, 260}, {260, 195, 33}, {9, 260, 520}, {1, 600, 300}} {
 				if racing.Enabled && s[0] > 200 {

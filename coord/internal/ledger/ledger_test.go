@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strconv"
 	"strings"
 	"testing"
@@ -92,7 +91,7 @@ func TestALostNodeIsNotTakenForOneThatLeft(t *testing.T) {
 // The state that members share is a function of the order: whatever is said,
 // all of them tell the same story.
 func TestAllLedgersTellTheSameStory(t *testing.T) {
-	r := rand.New(rand.NewPCG(seedtest.Of(t), 1))
+	r := seedtest.Rand(t)
 	kinds := []Kind{Barrier, Exchange, Stop, Leave, Barrier, Exchange, Barrier, Exchange, Fail}
 	for range 200 {
 		const n = 4
